@@ -49,6 +49,18 @@ def test_each_file_has_a_row(table: pd.DataFrame) -> None:
     assert table.iloc[:0].reel.outputs().empty
 
 
+def test_a_report_in_a_folder_has_the_files_themselves(table: pd.DataFrame, tmp_path: Path) -> None:
+    """Under names to read, each telling how it was made; written again, it keeps them."""
+    for _ in range(2):
+        page = table.reel.report(tmp_path / "show", folder=True)
+
+    clips = sorted(path.name for path in (tmp_path / "show").glob("*.mp4"))
+    assert page == tmp_path / "show" / "index.html"
+    assert len(clips) == 4
+    assert all(f'src="{name}"' in page.read_text() for name in clips)
+    assert rb.provenance(tmp_path / "show" / clips[0]).request_id == table["request_id"].iloc[0]
+
+
 def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame, tmp_path: Path) -> None:
     """Its pictures are those of the library."""
     copy = table.reel.file(0).save(tmp_path / "clip.mp4")

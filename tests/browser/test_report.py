@@ -202,6 +202,26 @@ def test_a_played_clip_that_fell_behind_catches_up(chromium: Browser, tmp_path: 
     assert broken == 0
 
 
+def test_beside_the_page_the_files_themselves_play(chromium: Browser, tmp_path: Path) -> None:
+    """Those that an export has written there, by the browser, because a page on a disk may not read its neighbours."""
+    table = table_of(tmp_path, seeds=1)
+    exported = {
+        Path(path).name: request for path, request in zip(table["output_video"][:3], table["request_id"], strict=False)
+    }
+    target = write_report(table, tmp_path / "index.html", exported=exported)
+
+    with opened(chromium, target) as (page, noted):
+        page.locator("#clips").evaluate("section => section.scrollIntoView()")
+        page.locator("[data-rb-do=play]").click()
+        until(page, "clock.time > 0.3")
+        assert clock(page, "clips.map(clip => clip.box.dataset.loaded)") == ["played"] * 3
+        links = page.locator("#again a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+
+    assert noted == []
+    assert links == list(exported)
+    assert 'src="data:video' not in target.read_text()
+
+
 def test_what_is_out_of_view_rests(told: Page) -> None:
     """And has its place again when it is seen."""
     told.locator("[data-rb-do=play]").click()

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.formatters import DisplayFormatter
-from PIL import Image
+from PIL import Image, ImageSequence
 
 import reelbook as rb
-from reelbook.display.sheets import Canvas, draw_sheet, draw_strip
+from reelbook.display.sheets import Canvas, draw_sheet, draw_strip, write_gif
 from reelbook.display.theme import read_colours
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
@@ -173,6 +173,28 @@ class TestSheet:
                 draw_sheet(table_of(None), **wrong)
         with pytest.raises(rb.ReelbookError, match="no runs"):
             draw_sheet(table_of(None)[:0])
+
+
+def test_clips_move_together_in_an_animation(tmp_path: Path) -> None:
+    """As quick as they are, and a shorter one stays on its last frame; nothing is written of a table without a clip."""
+    short, long = film(tmp_path / "short.mp4", frames=12).path, film(tmp_path / "long.mp4").path
+
+    with Image.open(write_gif(table_of(short, long), tmp_path / "a.gif", width=640)) as picture:
+        lasting, shown = 0, []
+        for step in ImageSequence.Iterator(picture):
+            lasting += step.info["duration"]
+            left, *others = greys(step, picture.height - 60, picture.height - 50)
+            shown.append((left, others[-1] if others else left))
+
+    assert lasting == pytest.approx(1000 * 25 / 24, abs=60)
+    assert shown[0] == (0, 0)
+    assert 10 <= shown[-1][0] <= 12
+    assert 21 <= shown[-1][1] <= 24
+    with pytest.raises(rb.ReelbookError, match="1 to 60 clips, and this table has 0"):
+        write_gif(table_of(None), tmp_path / "b.gif")
+    with pytest.raises(rb.ReelbookError, match="gif"):
+        write_gif(table_of(short), tmp_path / "b.mp4")
+    assert not list(tmp_path.glob("b.*"))
 
 
 class TestStrip:

@@ -14,6 +14,7 @@ from ..media.local_file import LocalFile
 from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
 from ..models.base import File
+from ..storage.export import read_exported
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
@@ -177,6 +178,12 @@ class Reel:
 
         return draw_sheet(self._table, frames=frames, labels=labels, width=width)
 
+    def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
+        """Write all clips side by side as an animated `.gif`, for places without video; return its path."""
+        from ..display.sheets import write_gif
+
+        return write_gif(self._table, path, labels=labels, width=width)
+
     def plot(self, x: Any, y: Any, color: Any = None) -> Plot:
         """Plot two columns, one point for each run, coloured by a third; `plot.save("plot.svg")` writes it on white.
 
@@ -195,17 +202,21 @@ class Reel:
         title: str | None = None,
         views: Sequence[Plot | Comparison] = (),
         ratings: Ratings | Sequence[Ratings] = (),
+        folder: bool = False,
     ) -> Path:
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
         `views` are plots and comparisons to include, such as `[table.reel.plot("num_frames", "credits"),
         table.reel.compare(0, 1)]`. A plot shares its selection with the clips and the table, and a comparison plays the
         clips of the page. `ratings` are those of `rb.judge(table)`, whose ranking is then in it. The page is a single file
-        with small copies of the clips; `table.reel.export` writes the clips themselves.
+        with small copies of the clips; with `folder=True`, `path` is a folder to which `export` copies the clips
+        themselves, and its `index.html` plays those.
         """
         from ..display.report.make_report import write_report
 
-        return write_report(self._table, path, title=title, views=views, ratings=ratings)
+        exported = read_exported(self.export(path)) if folder else {}
+        target = Path(path, "index.html") if folder else path
+        return write_report(self._table, target, title=title, views=views, ratings=ratings, exported=exported)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, or as rows."""

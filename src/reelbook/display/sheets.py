@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from ..models.base import File
 from ..runs.run import Run
 from ..settings import options
 from ..util.printable import format_count, suggest
+from ..util.replace_file import replace_file
 from .embedding import data_uri, fit_jpegs
 from .formatting import STATE_COLOURS, join_with_dots
 from .report.layout import format_named_value
@@ -36,6 +39,8 @@ FULL_WIDTH, MIN_WIDTH, UNIT, BODY, SMALL, MIN_BODY = 1600, 320, 8, 26, 24, 12
 """Pixels on a sheet of full width; twice those of a page, because a screen may display it at half its size."""
 MAX_RUNS, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS, MAX_LINES = 100, 24, 8, 12, 2
 """Runs of a sheet, frames and pictures of a run, runs side by side, and lines of a title or a label."""
+MAX_MOVING, MAX_STEPS, STEPS_A_SECOND = 60, 96, 10
+"""Clips and steps of an animation."""
 TALLEST = 1.78
 """Height over width of the tallest picture."""
 MAX_BYTES, MAX_PLAIN_BYTES = 200_000, 100_000
@@ -118,6 +123,37 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
     return Sheet.of(cards.draw(text.prompt, facts), f"strip: {join_with_dots(text.prompt, facts)}")
 
 
+def write_gif(
+    table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960
+) -> Path:
+    """Write the clips of a table side by side as a GIF; returns its path. A shorter clip stays on its last frame."""
+    _check_numbers(1, width)
+    target = Path(path).expanduser()
+    if target.suffix.lower() != ".gif":
+        raise ReelbookError(f"The clips of a table are written as a .gif, and not as {target.name!r}.")
+    runs = [run for run in _read_runs(table, labels) if run.is_film]
+    if not 0 < len(runs) <= MAX_MOVING:
+        raise ReelbookError(
+            f"An animation holds 1 to {MAX_MOVING} clips, and this table has {len(runs):,}. Choose some of its rows."
+        )
+    cards = Cards(runs, 1, width)
+    seconds = max((one.film.seconds for one in cards.media if one.film), default=0.0)
+    steps = min(MAX_STEPS, math.ceil(seconds * STEPS_A_SECOND))
+    if not steps:
+        raise ReelbookError("No clip of this table can be read. rb.attach downloads them again.")
+    media = read_all(runs, 1, cards.box, lambda _, rate: [int(step * seconds / steps * rate) for step in range(steps)])
+    title, facts, pictures = format_title(runs), format_table(table), []
+    for step in range(steps):
+        cards.media = [replace(one, pictures=one.pictures[step : step + 1]) for one in media]
+        pictures.append(cards.draw(title, facts))
+    content = io.BytesIO()
+    milliseconds = round(1000 * seconds / steps)
+    pictures[0].save(content, "GIF", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, content.getvalue())
+    return target
+
+
 # What is drawn with.
 
 
@@ -188,8 +224,8 @@ class Cards:
         self._card = (width - 2 * style.pad - (self.columns - 1) * 2 * style.gap) // self.columns
         # Two pictures do not fill the width, or they would be as large as the sheet.
         self._cell = max(1, min((self._card - (across - 1) * style.gap) // across, width // 3))
-        self._box = (self._cell, round(self._cell * TALLEST) or 1)
-        self.media = read_all(runs, across, self._box)
+        self.box = (self._cell, round(self._cell * TALLEST) or 1)
+        self.media = read_all(runs, across, self.box)
 
     def draw(self, title: str, facts: str, more: str = "") -> Image.Image:
         """The picture: title, facts and times above, and `more` below."""
@@ -198,7 +234,7 @@ class Cards:
         titles = style.body.lines(title, room, MAX_LINES)
         times = _format_times(self.media, self.across) if self.columns == 1 else []
         labels = [small.lines(join_with_dots(run.name, *run.label), self._card, MAX_LINES) for run in self.runs]
-        pictures = [[_fit(picture, self._box) for picture in one.pictures] for one in self.media]
+        pictures = [[_fit(picture, self.box) for picture in one.pictures] for one in self.media]
         state = style.body.line + 2 * small.line + 2 * gap
         heights = [max((picture.height for picture in row), default=state) for row in pictures]
         numbers = range(len(self.runs))
@@ -244,14 +280,19 @@ class RunPictures:
     problem: str = ""
 
 
-def read_all(runs: Sequence[TableRun], count: int, box: Size) -> list[RunPictures]:
-    """`count` frames of each clip from first to last, or pictures of each run; `problem` says why one cannot be read."""
+def read_all(
+    runs: Sequence[TableRun], count: int, box: Size, choose: Callable[[int, Fraction], Sequence[int]] | None = None
+) -> list[RunPictures]:
+    """`count` frames of each clip from first to last, or pictures of each run; `problem` says why one cannot be read.
+
+    `choose` returns other frames, for their number and rate.
+    """
 
     def read(run: TableRun) -> RunPictures:
         paths = [file.path for file in run.files[:count]]
         try:
             if run.is_film:
-                film = stills.read_spread(paths[0], count, box)
+                film = stills.read_frames(paths[0], choose, box) if choose else stills.read_spread(paths[0], count, box)
                 return RunPictures(film.frames, [film.size] * len(film.frames), film)
             return RunPictures([stills.read_picture(path, box) for path in paths], list(map(stills.get_size, paths)))
         # Any failure of a decoder is due to the file.

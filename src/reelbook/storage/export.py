@@ -34,7 +34,7 @@ def export_runs(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        earlier = _read_earlier(folder)
+        earlier = read_exported(folder)
         numbers, names = [], []
         for entry in entries:
             number = labels.get(entry.id, entry.id)
@@ -89,7 +89,7 @@ def _copy(source: Path, folder: Path, stem: str, facts: Mapping[str, Any], earli
     raise AssertionError("There is always another name.")
 
 
-def _read_earlier(folder: Path) -> dict[str, Any]:
+def read_exported(folder: Path) -> dict[str, str]:
     """The request of each file that an earlier export made here, by its name."""
     try:
         table = pd.read_csv(folder / CSV_NAME, dtype=str, keep_default_na=False)

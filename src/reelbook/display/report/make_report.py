@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,7 +22,7 @@ from ..plots.plot_html import Plot
 from ..table_runs import TableRun, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
 from ..tables.table_html import find_files
-from .media import PROGRESS, prepare_media
+from .media import PROGRESS, embed_clip, prepare_media
 from .report_page import ReportContent
 from .shared_table import make_shareable
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
 SUFFIXES = (".html", ".htm")
 SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
 WRONG_VIEW = (
@@ -52,9 +55,12 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
 
 def write_report(
     table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), ratings: Any = None,
-    standings: Markup | None = None,
+    standings: Markup | None = None, exported: Mapping[str, str] = EMPTY,
 ) -> Path:  # fmt: skip
-    """Write the page as one file with small copies of the clips; returns its path."""
+    """Write the page as one file with small copies of the clips; returns its path.
+
+    `exported` names the requests of the files that lie beside the page; of those it shows the files themselves.
+    """
     target = find_page_path(path)
     if table.empty:
         raise ReelbookError(
@@ -76,10 +82,24 @@ def write_report(
             _check_items(view, entries)
     rated: list[Ratings] = _list_given(() if ratings is None else ratings, Ratings, WRONG_RATINGS)
     with watch_count(Count(0, PROGRESS)) as progress:
-        media = prepare_media(entries, progress)
-        page = ReportContent(shared, groups, media, title, describe_makers(counted), chosen, rows, rated, standings)
+        beside = _find_beside(entries, exported)
+        media = prepare_media(
+            entries, progress, lambda file: (beside[file.path], None) if file.path in beside else embed_clip(file)
+        )
+        page = ReportContent(
+            shared, groups, media, title, describe_makers(counted), chosen, rows, rated, standings, beside
+        )
         write_page(target, page.html)
     return LinkedPath(target)
+
+
+def _find_beside(entries: Sequence[TableRun], exported: Mapping[str, str]) -> dict[Path, str]:
+    """The address of each file that lies beside the page."""
+    names = defaultdict[str, list[str]](list)
+    for name, request in exported.items():
+        names[request].append(quote(name))
+    found = [zip(entry.files, names[entry.text("request_id") or ""], strict=False) for entry in entries]
+    return {file.path: name for pairs in found for file, name in pairs}
 
 
 # Its views.
@@ -139,7 +159,7 @@ def find_page_path(path: str | Path) -> Path:
     page = target if target.suffix.lower() in SUFFIXES else target.with_name(f"{target.name or 'report'}.html")
     if not target.name or str(path).endswith(SEPARATORS) or target.is_dir() or page.is_dir():
         raise ReelbookError(
-            f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}."
+            f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, or pass folder=True."
         )
     return page
 

@@ -116,7 +116,7 @@ def _prepare(file: LocalFile, run: str, add_clip: AddClip, longest: int) -> Page
         small_size = fit_size(size, (side, side))
         return one if small_size == size else replace(one, copy_size=small_size)
     if film is None:
-        return replace(one, note="too large to play inside a page")
+        return replace(one, note="too large to play inside a page; a report with folder=True plays it")
     address, index = film
     times = read_uneven_times(file.path) if address else ()
     frames, rate = index.frames if index else probe.frames, probe.rate or Fraction(24)

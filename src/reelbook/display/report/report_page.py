@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
@@ -50,11 +50,11 @@ COPIES = (
     f"What is compared here are previews of the clips, at most {MAX_CLIP_SIDE} pixels wide and high, and of pictures, at most "
     f"{2 * MAX_CLIP_SIDE}; the differences are those of the original files."
 )
-NO_COPY = "{} is too large to play inside a page, so its middle frame is compared."
+NO_COPY = "{} is too large to play inside a page, so its middle frame is compared; a report with folder=True plays it."
 
 # Scripts by their hashes: an injected script does not run, even if something was not escaped.
 POLICY = (
-    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; img-src data: blob:; media-src data: blob:; connect-src 'none'; "
+    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; img-src data: blob:; media-src data: blob:{}; connect-src 'none'; "
     "base-uri 'none'; form-action 'none'"
 )
 
@@ -75,6 +75,8 @@ class ReportContent:
     ratings: Sequence[Ratings] = ()
     standings: Markup | None = None
     """What a race says of the settings; None for a table alone."""
+    beside: Mapping[Path, str] = field(default_factory=dict)
+    """The addresses of the files that lie beside the page."""
 
     @cached_property
     def entries(self) -> list[TableRun]:
@@ -87,7 +89,7 @@ class ReportContent:
         return render(
             "report.html",
             page=self,
-            policy=_format_policy(),
+            policy=_format_policy(" 'self' file:" if self.beside else ""),
             version=__version__,
             title=shorten(self.title, MAX_GIVEN_LENGTH)
             if self.title
@@ -190,8 +192,9 @@ class ReportContent:
         return self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
 
 
-def _format_policy() -> str:
-    return POLICY.format(base64.b64encode(hashlib.sha256(read_static("report.js").encode()).digest()).decode())
+def _format_policy(beside: str) -> str:
+    digest = hashlib.sha256(read_static("report.js").encode()).digest()
+    return POLICY.format(base64.b64encode(digest).decode(), beside)
 
 
 def _choose_cost_columns(groups: Sequence[ModelRuns]) -> list[str]:
