@@ -253,7 +253,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "07-stills-to-film": ("Probe(width=640, height=360, frames=54", "13 frames at 24/s", "5.0 s"),
     "08-chaining": ("159 of 159 credits", "480×480", "120 frames at 24/s", "20 frames at 8/s"),
     "09-any-model": ("is not one of 'ink', 'oil', 'photo'", "not a multiple of 64", "18 runs of studio/painter · price unknown", "72"),
-    "10-when-things-go-wrong": ("outside 9 to 1441", "content_policy_violation", "2 of 4 · 2 completed · 2 not started", "was cancelled", "all sound"),
+    "10-when-things-go-wrong": ("outside 9 to 1441", "content_policy_violation", "2 of 4 · 2 completed · 2 not started", "was cancelled", "0 damaged"),
     "11-a-class-on-one-key": ("3 new keys", "0 left", "159 159", "3 in all", "This key is not known here"),
     "12-growing": ("10,000 runs", "530,000 credits", "318 of 318 credits", "<Shelf at memory://films>"),
     "13-deciding": ("48 runs", "of 636 credits", "(True, True)", "more judgements would settle", "Krippendorff's alpha is 0.56"),

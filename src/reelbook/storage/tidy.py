@@ -116,8 +116,9 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
         path.replace(aside / path.name)
     missing = chosen - shelf.hashes()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
+    moved = f" and moved to {aside}" if damaged else ""
     return (
-        f"{format_count(len(files), 'file')} checked: {len(damaged):,} damaged and moved to {aside}, {len(missing):,} missing, "
+        f"{format_count(len(files), 'file')} checked: {len(damaged):,} damaged{moved}, {len(missing):,} missing, "
         f"{format_count(len(lost), 'run')} to be fetched again"
     )
 
