@@ -191,7 +191,7 @@ def test_a_price_that_nobody_has_seen_is_not_paid(page: Page, who: str) -> None:
     else:
         # A fake, because nobody is connected here.
         dearer = {**page.form.state["price"], "credits": 99, "told": "99 credits"}
-        page.form._pricer.price = lambda draft, value: dearer  # type: ignore[method-assign]
+        page.form._pricer.price = lambda value: dearer  # type: ignore[method-assign]
     page.tell({**edit("v", 8, **typed), "do": "run", "credits": seen})
     refused = list(pressed)
     price = page.form.state["price"]

@@ -21,7 +21,7 @@ from .schema import Node
 from .words import format_problem
 
 if TYPE_CHECKING:
-    from .form import Draft, Form
+    from .form import Form
 
 MAX_AXES, MAX_TYPED = 20, 1_000_000
 MAX_PROBLEMS = 3
@@ -93,7 +93,7 @@ def parse_axes(form: Form, message: Any) -> list[VariedField] | None:
     return list(axes.values())
 
 
-def validate_axes(form: Form, axes: Sequence[VariedField], draft: Draft) -> None:
+def validate_axes(form: Form, axes: Sequence[VariedField]) -> None:
     """Parse the values of each axis, and judge them one by one."""
     for axis in axes:
         axis.values, axis.words, axis.is_empty = [], "", False
@@ -103,18 +103,18 @@ def validate_axes(form: Form, axes: Sequence[VariedField], draft: Draft) -> None
             axis.words = str(error)
             continue
         axis.is_empty = not typed
-        axis.values = [draft.convert(axis.name, value) for value in typed]
+        axis.values = [form.convert(axis.name, value) for value in typed]
         messages = dict.fromkeys(_find_problem(form, axis.name, value) for value in axis.values[:MAX_JUDGED])
         axis.words = " ".join([message for message in messages if message][:MAX_PROBLEMS])
 
 
-def find_base(form: Form, draft: Draft, axes: Sequence[VariedField]) -> Input:
+def find_base(form: Form, axes: Sequence[VariedField]) -> Input:
     """The input that is varied: the value of the form, with the first value of each axis where it is not valid without."""
     with form.lock:
         try:
             return form.checked()
         except InvalidInput:
-            return draft.read(**{axis.name: axis.values[0] for axis in axes})
+            return form.read(**{axis.name: axis.values[0] for axis in axes})
 
 
 def format_too_many_runs(axes: Sequence[VariedField]) -> str:

@@ -61,118 +61,6 @@ class InputTrait(traitlets.TraitType[Any, Any]):
         obj.fill(value)
 
 
-class Draft:
-    """The values of one form by field name; absent fields have their defaults.
-
-    All of it is JSON that a page keeps as it is: pictures are texts, and so are numbers that are too long for a page and
-    whatever is typed as JSON.
-    """
-
-    def __init__(self, kind: type[Input], sheet: Mapping[str, Any], pictures: Pictures) -> None:
-        self._kind, self._pictures = kind, pictures
-        self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
-        # Nobody can type what can only be one thing.
-        self.values: dict[str, Any] = {
-            name: node["choices"][0]["value"]
-            for name, node in self._nodes.items()
-            if node.get("required") and len(node.get("choices", ())) == 1
-        }
-
-    def edit(self, name: str, *value: Any) -> None:
-        """Set a field to a value as typed; without one, reset it to its default."""
-        if not value:
-            self.values.pop(name, None)
-        else:
-            self.values[name] = value[0]
-
-    def replace(self, typed: Mapping[str, Any]) -> None:
-        """Replace all values with those that a page has."""
-        takes_others = self._kind.model_config.get("extra") == "allow"
-        self.values = {name: value for name, value in typed.items() if takes_others or name in self._nodes}
-
-    def fill(self, request: Input) -> None:
-        """Replace all values with those of an input."""
-        self.values = {name: self.to_page(name, value) for name, value in request.changed().items()}
-
-    def to_page(self, name: str, value: Any) -> Any:
-        """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
-        try:
-            return to_page(self._nodes.get(name, JSON), value, self._pictures.remember)
-        except PydanticCustomError as error:
-            problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
-            raise InvalidInput(self._kind.__name__, [problem]) from None
-
-    # `self` is positional-only, because a described model may have a field of that name.
-    def read(self, /, **varied: Any) -> Input:
-        """The inputs, with these values in place of the typed ones; `InvalidInput` names every invalid field."""
-        values, unread = self._read_values()
-        values |= varied
-        unread = [problem for problem in unread if problem.loc[0] not in varied]
-        if not unread:
-            return self._kind(**values)
-        failed = {problem.loc[0] for problem in unread}
-        try:
-            self._kind(**values)
-        except InvalidInput as error:
-            unread += [problem for problem in error.problems if not problem.loc or problem.loc[0] not in failed]
-        raise InvalidInput(self._kind.__name__, unread)
-
-    def plain(self) -> dict[str, Any]:
-        """The values as passed to the class, before validation."""
-        return self._read_values()[0]
-
-    def convert(self, name: str, value: Any) -> Any:
-        """A value of a field as passed to the class."""
-        try:
-            return self._read(self._nodes.get(name, JSON), value, (name,), [])
-        # The class then says that it nests too deeply.
-        except RecursionError:
-            return value
-
-    def _read_values(self) -> tuple[dict[str, Any], list[Problem]]:
-        unread: list[Problem] = []
-        values: dict[str, Any] = {}
-        for name, value in self.values.items():
-            try:
-                values[name] = self._read(self._nodes.get(name, JSON), value, (name,), unread)
-            except RecursionError:
-                unread.append(Problem((name,), f"`{name}` nests too deeply to be read.", "too_deep"))
-        return values, unread
-
-    def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
-        """A value as passed to the class."""
-        kind = node["kind"]
-        if kind == "json" and isinstance(value, str):
-            try:
-                return self._with_pictures(json.loads(value))
-            except (ValueError, RecursionError) as error:
-                if node.get("plain") and not value.lstrip().startswith(("{", "[", '"')):
-                    return self._with_pictures(value)
-                why = str(error) if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
-                field = Problem(loc, "", "").field
-                unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
-                return value
-        if kind in ("whole", "real") and isinstance(value, str) and _WHOLE.match(value):
-            # A page sends only those as text that it cannot hold.
-            return int(value) if abs(int(value)) >= MAX_SAFE else value
-        if kind == "list" and isinstance(value, list):
-            return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
-        if kind == "object" and isinstance(value, dict):
-            fields = {field["name"]: field for field in node["fields"]}
-            return {
-                name: self._read(fields.get(name, JSON), item, (*loc, name), unread) for name, item in value.items()
-            }
-        return self._with_pictures(value) if kind == "image" else value
-
-    def _with_pictures(self, value: Any) -> Any:
-        """A value with pictures in the place of the texts that stand for them."""
-        if isinstance(value, str):
-            return self._pictures.find(value) or value
-        if isinstance(value, list):
-            return [self._with_pictures(item) for item in value]
-        return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
-
-
 def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
     """The inputs or field values of this model from inputs, a run, or a row of a table."""
     request = row if isinstance(row, Input) else getattr(row, "input", None)
@@ -241,7 +129,12 @@ class Form(ScriptLink):
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self.labels = get_labels(sheet)
         self._pictures = Pictures(self, session)
-        self._draft = Draft(kind, sheet, self._pictures)
+        # JSON that a page keeps as it is: pictures are texts, and so are numbers that are too long for it and what is typed as JSON.
+        self._typed: dict[str, Any] = {}
+        for name, node in self._nodes.items():
+            # Nobody can type what can only be one thing.
+            if node.get("required") and len(node.get("choices", ())) == 1:
+                self._typed[name] = node["choices"][0]["value"]
         self._pricer = Pricer(self)
         self._last_edit = ("", 0)
         """The page that made the last edit, and its number."""
@@ -254,9 +147,9 @@ class Form(ScriptLink):
         """The display handle of the newest static picture."""
         self._redrawing = NewestOnly(self._redraw, "reelbook-form-picture", pause=lambda: REDRAW_SECONDS)
         if value is not None:
-            self._draft.fill(value)
+            self._typed = self._fields_of(value)
         self.running = FormRuns(self)
-        self._sweeping = FormSweeps(self, self._draft)
+        self._sweeping = FormSweeps(self)
         super().__init__("form", sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
         own: dict[str, Handler] = {"edit": self._edit, "here": self._here, "code": self._code}
         parts = (self._pictures, self.running, self._sweeping)
@@ -268,7 +161,7 @@ class Form(ScriptLink):
     @property
     def draft(self) -> dict[str, Any]:
         """The values as typed, by field; absent fields have their defaults."""
-        return dict(self._draft.values)
+        return dict(self._typed)
 
     @property
     def code(self) -> str:
@@ -314,12 +207,8 @@ class Form(ScriptLink):
 
     def fill(self, value: Any) -> None:
         """Fill the form with an input of this model, or a mapping of its fields."""
-        request = self._coerce_input(value)
-
-        def apply() -> None:
-            self._draft.fill(request)
-
-        self._change(apply)
+        typed = self._fields_of(self._coerce_input(value))
+        self._change(lambda: typed)
 
     def edit(self, name: str, *value: Any) -> None:
         """Set one field to a value, valid or not; without one, reset it to its default.
@@ -329,8 +218,8 @@ class Form(ScriptLink):
         if name not in self._nodes:
             known = ", ".join(self._nodes)
             raise ReelbookError(f"The form of {self.kind.endpoint_id} has no field {name!r}; it has {known}.")
-        drafts = [self._draft.to_page(name, item) for item in value]
-        self._change(lambda: self._draft.edit(name, *drafts))
+        edited = [(name, self._to_page(name, item)) for item in value]
+        self._change(lambda: {other: item for other, item in self._typed.items() if other != name} | dict(edited))
 
     def link(self, row: Any) -> Form:
         """Fill the form from a row of a table, from a run, or from inputs, and return the form.
@@ -342,7 +231,7 @@ class Form(ScriptLink):
 
     def refresh(self) -> None:
         """Validate and price the draft again, and update the page."""
-        self._change(lambda: None)
+        self._change(lambda: self._typed)
 
     def replan(self) -> None:
         """Make another plan of its sweep, if it has one: runs have ended, which changes its price and the account."""
@@ -377,13 +266,15 @@ class Form(ScriptLink):
         """Take what was typed on a page, which comes with an edit and with a press of Run; the inputs and the state are those of it."""
         view, number, draft = (content.get(word) for word in ("view", "n", "draft"))
 
-        def apply() -> None:
+        def apply() -> dict[str, Any]:
             if not (isinstance(view, str) and type(number) is int and isinstance(draft, dict)):
-                return
+                return self._typed
             # Two threads can handle one page's messages: the later one has all edits, whichever is handled first.
-            if self._last_edit[0] != view or self._last_edit[1] < number:
-                self._last_edit = view, number
-                self._draft.replace(draft)
+            if self._last_edit[0] == view and self._last_edit[1] >= number:
+                return self._typed
+            self._last_edit = view, number
+            takes_others = self.kind.model_config.get("extra") == "allow"
+            return {name: value for name, value in draft.items() if takes_others or name in self._nodes}
 
         return self._change(apply)
 
@@ -403,13 +294,13 @@ class Form(ScriptLink):
 
         self.answer(content, answer)
 
-    def _change(self, apply: Callable[[], None]) -> tuple[Input | InvalidInput, dict[str, Any]]:
+    def _change(self, make_draft: Callable[[], dict[str, Any]]) -> tuple[Input | InvalidInput, dict[str, Any]]:
         """Change the draft, validate it, update the page, and then notify the observers of the value."""
         if self.is_closed:
             return self._checked, self.state
         with self.lock:
             before = self._checked
-            apply()
+            self._typed = make_draft()
             state = self._make_state()
             # A run says of which change of the draft and of its price it is.
             if state["draft"] != self.state["draft"] or state["price"]["credits"] != self.state["price"]["credits"]:
@@ -425,10 +316,89 @@ class Form(ScriptLink):
             self.notify_change(traitlets.Bunch(name="value", old=old, new=after, owner=self, type="change"))
         return after, state
 
+    def _fields_of(self, request: Input) -> dict[str, Any]:
+        """An input as the draft of a page."""
+        return {name: self._to_page(name, value) for name, value in request.changed().items()}
+
+    def _to_page(self, name: str, value: Any) -> Any:
+        """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
+        try:
+            return to_page(self._nodes.get(name, JSON), value, self._pictures.remember)
+        except PydanticCustomError as error:
+            problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
+            raise InvalidInput(self.kind.__name__, [problem]) from None
+
+    # `self` is positional-only, because a described model may have a field of that name.
+    def read(self, /, **varied: Any) -> Input:
+        """The inputs, with these values in place of the typed ones; `InvalidInput` names every invalid field."""
+        values, unread = self.read_values()
+        values |= varied
+        unread = [problem for problem in unread if problem.loc[0] not in varied]
+        if not unread:
+            return self.kind(**values)
+        failed = {problem.loc[0] for problem in unread}
+        try:
+            self.kind(**values)
+        except InvalidInput as error:
+            unread += [problem for problem in error.problems if not problem.loc or problem.loc[0] not in failed]
+        raise InvalidInput(self.kind.__name__, unread)
+
+    def convert(self, name: str, value: Any) -> Any:
+        """A value of a field as passed to the class."""
+        try:
+            return self._read(self._nodes.get(name, JSON), value, (name,), [])
+        # The class then says that it nests too deeply.
+        except RecursionError:
+            return value
+
+    def read_values(self) -> tuple[dict[str, Any], list[Problem]]:
+        """The values as passed to the class, before validation, and what cannot be read."""
+        unread: list[Problem] = []
+        values: dict[str, Any] = {}
+        for name, value in self._typed.items():
+            try:
+                values[name] = self._read(self._nodes.get(name, JSON), value, (name,), unread)
+            except RecursionError:
+                unread.append(Problem((name,), f"`{name}` nests too deeply to be read.", "too_deep"))
+        return values, unread
+
+    def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        """A value as passed to the class."""
+        kind = node["kind"]
+        if kind == "json" and isinstance(value, str):
+            try:
+                return self._with_pictures(json.loads(value))
+            except (ValueError, RecursionError) as error:
+                if node.get("plain") and not value.lstrip().startswith(("{", "[", '"')):
+                    return self._with_pictures(value)
+                why = str(error) if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
+                field = Problem(loc, "", "").field
+                unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
+                return value
+        if kind in ("whole", "real") and isinstance(value, str) and _WHOLE.match(value):
+            # A page sends only those as text that it cannot hold.
+            return int(value) if abs(int(value)) >= MAX_SAFE else value
+        if kind == "list" and isinstance(value, list):
+            return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
+        if kind == "object" and isinstance(value, dict):
+            fields = {field["name"]: field for field in node["fields"]}
+            return {
+                name: self._read(fields.get(name, JSON), item, (*loc, name), unread) for name, item in value.items()
+            }
+        return self._with_pictures(value) if kind == "image" else value
+
+    def _with_pictures(self, value: Any) -> Any:
+        """A value with pictures in the place of the texts that stand for them."""
+        if isinstance(value, str):
+            return self._pictures.find(value) or value
+        if isinstance(value, list):
+            return [self._with_pictures(item) for item in value]
+        return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
+
     def _make_state(self) -> dict[str, Any]:
         problems: list[dict[str, Any]] = []
         try:
-            self._checked = self._draft.read()
+            self._checked = self.read()
         except InvalidInput as error:
             self._checked = error
             problems = [_problem_json(problem, self.labels) for problem in self._sort_problems(error.problems)]
@@ -440,7 +410,7 @@ class Form(ScriptLink):
             "change": self.state.get("change", 0),
             "draft": self.draft,
             "problems": problems,
-            "price": self._pricer.price(self._draft, value),
+            "price": self._pricer.price(value),
             "ready": value is not None,
             "why": problems[0]["words"] if problems else "",
             "client": self.session.service_name(),

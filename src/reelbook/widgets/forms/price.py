@@ -14,7 +14,7 @@ from ...storage.run_identity import make_price_key
 from ..link import NewestOnly
 
 if TYPE_CHECKING:
-    from .form import Draft, Form
+    from .form import Form
 
 PICTURE = "https://example.org/picture.png"
 PLACEHOLDERS = {"text": "a", "image": PICTURE}
@@ -34,9 +34,9 @@ class Pricer:
         """Stop requesting prices."""
         self._asker.close()
 
-    def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
-        """The price of a draft as JSON for the page; invalid values are corrected or left out."""
-        request = value if value is not None else self._correct_draft(draft)
+    def price(self, value: Input | None) -> dict[str, Any]:
+        """The price of the draft as JSON for the page; `value` is what it reads as, None if it has invalid values."""
+        request = value if value is not None else self._correct_draft()
         if request is None:
             return price_json(None)
         session = self._form.session
@@ -45,9 +45,9 @@ class Pricer:
             self._asker.put((key, request))
         return price_json(self._prices.get(key) or _estimate_offline(request))
 
-    def _correct_draft(self, draft: Draft) -> Input | None:
+    def _correct_draft(self) -> Input | None:
         """The draft with invalid values left out, and placeholders for what is missing; None if that is impossible."""
-        form, values = self._form, draft.plain()
+        form, values = self._form, self._form.read_values()[0]
         for _ in range(4):
             try:
                 return form.kind(**values)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...current import Session
     from ...decide.race.race import Race
     from ..judge import RaceJudging
-    from .form import Draft, Form
+    from .form import Form
 
 PAUSE_SECONDS = 0.1
 """Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
@@ -199,9 +199,9 @@ class StartedJob:
 class FormSweeps:
     """The plan below one form, and the sweeps and races that were started from it."""
 
-    def __init__(self, form: Form, draft: Draft) -> None:
+    def __init__(self, form: Form) -> None:
         self._form = form
-        self._draft, self._lock = draft, form.lock
+        self._lock = form.lock
         self._axes: list[VariedField] = []
         self._spend: int | None = None
         """The amount that was typed."""
@@ -251,7 +251,7 @@ class FormSweeps:
                 self._planner.put((self._number, axes))
 
     def _source(self) -> tuple[Any, ...]:
-        return dict(self._draft.values), self._form.session.service_name()
+        return self._form.draft, self._form.session.service_name()
 
     def _on_change(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Handle what was typed: `{do: "sweep", view, n, axes: [{name, typed}], spend?}`."""
@@ -285,7 +285,7 @@ class FormSweeps:
 
     def _make_plan(self, number: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
         form = self._form
-        validate_axes(form, axes, self._draft)
+        validate_axes(form, axes)
         if any(axis.words for axis in axes):
             return None, CORRECT_VALUES
         if any(axis.is_empty for axis in axes):
@@ -293,7 +293,7 @@ class FormSweeps:
         if words := format_too_many_runs(axes):
             return None, words
         try:
-            base = find_base(form, self._draft, axes)
+            base = find_base(form, axes)
         except InvalidInput as error:
             return None, f"Correct the form first. {format_problem(error.problems[0], form.labels)}"
         self._answer(number, axes, None, MAKING)
