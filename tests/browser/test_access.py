@@ -73,7 +73,7 @@ def test_with_its_kernel_a_plot_plays_clips_and_ticks_rows_of_its_table(notebook
     row = int(points.nth(1).get_attribute("data-row") or "")
     points.nth(1).click(force=True, modifiers=["Shift"])
     is_ticked = table.locator("tbody .rb-select input[type=checkbox]").nth(row).is_checked()
-    is_drawn = points.nth(1).get_attribute("data-picked") is not None
+    is_drawn = points.nth(1).get_attribute("aria-pressed") == "true"
     after = table.locator("tbody .rb-select input:checked").count()
     shot(page, "plot-live")
 

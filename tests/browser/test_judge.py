@@ -348,7 +348,7 @@ def test_a_panel_that_was_off_the_page_goes_on(bench: Bench, films: list[str]) -
     bench.press("a")
 
     bench.page.evaluate("window.kept = document.querySelector('[data-rb-judge]'), kept.remove()")
-    bench.page.wait_for_function("kept.judge.now === null")
+    bench.page.wait_for_function("kept.judge.clock.clips.every(clip => !clip.picture)")
     bench.page.evaluate("document.querySelector('#out').append(kept)")
     bench.page.wait_for_function(f"{JUDGE}.isAsking")
     bench.page.locator("[data-rb-judge]").focus()

@@ -85,7 +85,7 @@ def test_a_point_shows_its_poster_and_plays(report: Page) -> None:
     assert poster == report.locator("#clips figure[data-row='4'] img").get_attribute("src")
     assert video.get_attribute("src") == report.locator("#clips figure[data-row='4'] video").get_attribute("src")
     assert words.count("paper boat") == 1
-    assert (report.locator(f"{PLOT} .rb-cursor").get_attribute("aria-label") or "").count("paper boat") == 1
+    assert (report.locator(f"{PLOT} .rb-points use").first.get_attribute("aria-label") or "").count("paper boat") == 1
 
 
 def test_what_is_selected_is_so_in_plot_grid_and_table(report: Page) -> None:
@@ -96,7 +96,7 @@ def test_what_is_selected_is_so_in_plot_grid_and_table(report: Page) -> None:
         2
     ).check()
 
-    assert report.locator(f"{PLOT} .rb-drawing:visible use[data-picked]").evaluate_all(
+    assert report.locator(f"{PLOT} .rb-drawing:visible use[aria-pressed=true]").evaluate_all(
         "all => all.map(one => +one.dataset.row).sort()"
     ) == [2, 4, 7]
     assert report.locator("#clips figure[data-picked]").count() == 3

@@ -32,7 +32,7 @@ export function compareChart(root: HTMLElement, clock: Clock): (a: number, b: nu
       shape.setAttribute("points", line?.points ?? "");
       shape.ownerSVGElement?.setAttribute("viewBox", `0 0 ${Math.max(clock.frames - 1, 1)} 1`);
       const range = shape.closest(".rb-compare-panel")?.querySelector("[data-rb-range]");
-      if (range) range.textContent = line?.range ?? "not computed for these two";
+      if (range) range.textContent = line?.range ?? "";
     }
     if (sentence) sentence.textContent = pair?.words ?? "The differences of these two have not been computed.";
     move();

@@ -111,14 +111,7 @@ export class CompareViewer {
 
   #see(isInView: boolean) {
     this.#isInView = isInView;
-    if (!isInView && !this.root.isConnected) return this.close();
     this.#arrange();
-  }
-
-  /** Stop, and give all memory back. */
-  close() {
-    clearInterval(this.#timer);
-    this.clock.close();
   }
 
   #setMode(mode: Mode) {

@@ -80,7 +80,7 @@ export class Judge {
     for (const slot of slots) slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle());
     onKernel(this.key, () => root.isConnected && this.start());
     onKernel(this.key, () => this.lose(), "gone");
-    // Also an output that is taken off the page, which Lab puts back after an undo or a long scroll.
+    // Off the page, as after a long scroll in Lab, clips give their memory back until they are seen again.
     watchSight(root, (isInView) => this.#see(isInView));
   }
 
@@ -212,21 +212,11 @@ export class Judge {
   }
 
   #see(isInView: boolean) {
-    if (!isInView && !this.root.isConnected) return this.#close();
     this.#isInView = isInView;
     for (const clip of this.clock.clips) this.clock.see(clip, isInView);
     if (!isInView || this.#isStarted) return;
     this.#isStarted = true;
     this.start();
-  }
-
-  /** Let go of everything that a panel off the page should not hold. */
-  #close() {
-    this.clock.close();
-    for (const round of [this.now, this.next]) close(round);
-    this.now = this.next = null;
-    this.#shownAt = 0;
-    this.#isStarted = this.#isSaving = false;
   }
 
   #toggleHelp() {

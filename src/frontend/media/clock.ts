@@ -173,12 +173,6 @@ export class Clock extends EventTarget implements Player {
     if (this.clips.every(({ box }) => !box.isConnected)) this.#stop();
   }
 
-  /** Stop for good, and give all memory back. */
-  close() {
-    this.#stop();
-    for (const clip of this.clips) clip.unload();
-  }
-
   #seen() {
     return this.clips.filter((clip) => clip.isInView && !clip.isBroken);
   }

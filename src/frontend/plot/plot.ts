@@ -1,8 +1,8 @@
 /**
  * Plots: a point shows its run's poster and values, plays on a click, and is selected by Shift, Ctrl, or a frame around it.
  *
- * The drawing is matplotlib's. The points are found by their positions in it, because there may be thousands, of which a
- * reader wants the nearest. The keyboard has one stop, a button that the arrows move from point to point.
+ * The drawing is matplotlib's. A pointer means the nearest point of thousands. The keyboard has one stop, which the arrows
+ * move from point to point.
  */
 
 import { within } from "../media/clock_time.ts";
@@ -15,7 +15,6 @@ const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
 const RING = 10;
-const GAP = 14; // Pixels between a point and its card.
 const FACTS = 10;
 const HINT = "A click plays; Shift+click or a frame around points selects.";
 
@@ -35,25 +34,15 @@ class Plot {
   #places: Place[] = this.payload.places;
   #stack = this.root.querySelector(".rb-plot-drawings") as HTMLElement;
   #drawing = this.#stack.querySelector(".rb-drawing") as SVGSVGElement;
-  #scroll = this.#drawing.parentElement as HTMLElement;
+  #points = this.#rows.map((row) => this.#drawing.querySelector(`.rb-points use[data-row="${row}"]`) as SVGElement);
   #current = 0;
   #opened: number | null = null;
   #shown: number | null = null; // The point of the card.
   #picked = new Picked(this.payload, () => this.#mark());
   #count = made("span", { role: "status" });
   #clear = button("Clear", () => this.#clearAll(), { hidden: "", "aria-label": "Clear selection" });
-  #cursor = button("", () => this.open(this.#current), {
-    class: "rb-cursor",
-    "aria-expanded": "false",
-    "aria-description": "← → go to other runs, Enter plays, Space selects.",
-    onfocus: () => this.#cursor.matches(":focus-visible") && this.#goTo(this.#current),
-    onblur: () => this.#hideCard(),
-    // Firefox presses a button when the space bar is released.
-    onkeyup: (event: KeyboardEvent) => event.key === " " && event.preventDefault(),
-  });
-  /** Screen readers get the same words from the button on the point. */
+  /** Screen readers get the same words from the point. */
   #card = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
-  #voice = made("span", { class: "rb-hidden", role: "status" });
   #stage = made("div", { class: "rb-stage" });
   #select = button("Select", () => this.#toggle(this.#opened ?? this.#current), { class: "rb-pick" });
   #start: Place | undefined;
@@ -65,19 +54,24 @@ class Plot {
     root.dataset.rbLive = "";
     if (this.payload.isReport) this.#borrowPosters();
     this.#stack.hidden = false;
+    this.#drawing.setAttribute("role", "group"); // A picture has no buttons inside.
+    this.#points.forEach((shape, point) => {
+      const name = { role: "button", tabindex: point ? -1 : 0, "aria-label": this.#lineOf(point) };
+      for (const [attribute, value] of Object.entries(name)) shape.setAttribute(attribute, String(value));
+    });
     // Its height is reserved, so that nothing moves when something is selected.
     this.#stack.after(made("div", { class: "rb-bar" }, this.#count, this.#clear));
-    this.#scroll.append(this.#cursor); // It moves with the drawing.
-    this.#stack.append(this.#card, this.#voice);
+    this.#stack.append(this.#card);
     root.append(this.#stage);
+    // Not of the drawing, which would become a stop of the keyboard itself.
+    this.#stack.addEventListener("focusin", ({ target }) => this.#showCard(this.#points.indexOf(target as SVGElement)));
+    this.#stack.addEventListener("focusout", () => this.#hideCard());
     this.#drawing.addEventListener("pointermove", (event) => this.#move(event));
     this.#drawing.addEventListener("pointerdown", (event) => this.#press(event));
     this.#drawing.addEventListener("pointerup", (event) => this.#release(event));
     this.#drawing.addEventListener("pointercancel", () => this.#endFrame());
     this.#drawing.addEventListener("pointerleave", () => this.#hideCard());
     root.addEventListener("keydown", (event) => this.#key(event));
-    this.#scroll.addEventListener("scroll", () => this.#hideCard());
-    new ResizeObserver(() => this.#goTo(this.#current, false)).observe(this.#stack);
     this.#mark();
   }
 
@@ -92,19 +86,13 @@ class Plot {
 
   #clearAll() {
     this.#pick([]);
-    this.#cursor.focus();
-  }
-
-  /** How many pixels of the page one of the drawing is, and how far from the left edge the drawing begins. */
-  #view() {
-    const box = this.#drawing.getBoundingClientRect();
-    const scale = box.width / this.#drawing.viewBox.baseVal.width;
-    return { box, scale, left: box.left - this.#stack.getBoundingClientRect().left };
+    this.#points[this.#current].focus();
   }
 
   /** Where a pointer is, in the pixels of the drawing. */
   #at(event: PointerEvent): Place {
-    const { box, scale } = this.#view();
+    const box = this.#drawing.getBoundingClientRect();
+    const scale = box.width / this.#drawing.viewBox.baseVal.width;
     return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
   }
 
@@ -137,6 +125,7 @@ class Plot {
   }
 
   #showCard(point: number) {
+    if (point < 0) return this.#hideCard();
     if (this.#shown === point) return;
     this.#shown = point;
     const term = (tag: "dt" | "dd", words: string) => made(tag, {}, made("bdi", {}, words));
@@ -146,29 +135,14 @@ class Plot {
     const poster = made("span", { class: "rb-poster", style }, ...this.posters.picture(point));
     this.#card.replaceChildren(...(this.#files[point]?.length ? [poster] : []), made("dl", {}, ...lines));
     this.#card.hidden = false;
-    this.#placeCard(point);
-  }
-
-  /** Beside the point, on the side that has more room. */
-  #placeCard(point: number) {
-    const { scale, left: begin } = this.#view();
-    const [left, top] = [begin + this.#places[point][0] * scale, this.#places[point][1] * scale];
-    const { clientWidth, clientHeight } = this.#stack;
-    const { style } = this.#card;
-    const isLeft = left > clientWidth / 2;
-    style.left = isLeft ? "" : `${left + GAP}px`;
-    style.right = isLeft ? `${clientWidth - left + GAP}px` : "";
-    style.maxWidth = `min(280px, ${(isLeft ? left : clientWidth - left) - GAP}px)`;
-    const height = this.#card.offsetHeight;
-    style.top = `${within(top - height / 2, 0, Math.max(clientHeight - height, 0))}px`;
+    // On the other side of the drawing.
+    this.#card.dataset.side = this.#places[point][0] > this.#drawing.viewBox.baseVal.width / 2 ? "left" : "right";
   }
 
   #move(event: PointerEvent) {
     if (this.#start) return this.#drag(event, this.#start);
     if (event.pointerType === "touch") return;
-    const point = this.#nearest(this.#at(event), NEAR);
-    if (point < 0) this.#hideCard();
-    else this.#showCard(point);
+    this.#showCard(this.#nearest(this.#at(event), NEAR));
   }
 
   #press(event: PointerEvent) {
@@ -201,7 +175,7 @@ class Plot {
     }
     const point = this.#nearest(end, event.pointerType === "touch" ? NEAR_FINGER : NEAR);
     if (point < 0) return isMore ? undefined : this.#pick([]);
-    this.#goTo(point, false);
+    this.#goTo(point);
     if (isMore) this.#toggle(point);
     else this.open(point);
   }
@@ -225,8 +199,7 @@ class Plot {
   #mark() {
     const { rows } = this.#picked;
     this.root.toggleAttribute("data-some", rows.size > 0);
-    for (const shape of this.#drawing.querySelectorAll(".rb-points use"))
-      shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
+    this.#points.forEach((shape, point) => shape.setAttribute("aria-pressed", String(rows.has(this.#rows[point]))));
     this.#ring.remove();
     const [cx, cy] = this.#places[this.#opened ?? -1] ?? [];
     if (this.#opened !== null)
@@ -234,25 +207,14 @@ class Plot {
     this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
     this.#clear.hidden = !rows.size;
     this.#select.setAttribute("aria-pressed", String(rows.has(this.#rows[this.#opened ?? -1])));
-    this.#nameCursor();
   }
 
-  #nameCursor() {
-    const isSelected = this.#picked.rows.has(this.#rows[this.#current]);
-    this.#cursor.setAttribute("aria-label", `${this.#lineOf(this.#current)}${isSelected ? ", selected" : ""}`);
-    this.#cursor.setAttribute("aria-expanded", String(this.#opened === this.#current));
-  }
-
-  /** Put the cursor on a point, also after the size of the drawing has changed. */
-  #goTo(point: number, hasCard = true) {
+  /** Give a point the focus: the only one that Tab reaches. */
+  #goTo(point: number) {
+    this.#points[this.#current].setAttribute("tabindex", "-1");
+    this.#points[point].setAttribute("tabindex", "0");
     this.#current = point;
-    const { scale, left } = this.#view();
-    const [x, y] = this.#places[point];
-    this.#cursor.style.left = `${left + x * scale + this.#scroll.scrollLeft}px`;
-    this.#cursor.style.top = `${y * scale}px`;
-    this.#nameCursor();
-    this.#hideCard();
-    if (hasCard) this.#showCard(point);
+    this.#points[point].focus({ preventScroll: true });
   }
 
   /** Go on with the keyboard, along the points from left to right. */
@@ -260,7 +222,6 @@ class Plot {
     const places = this.#places;
     const order = [...places.keys()].sort((a, b) => places[a][0] - places[b][0] || places[b][1] - places[a][1]);
     this.#goTo(order[within(order.indexOf(this.#current) + by, 0, order.length - 1)]);
-    this.#voice.textContent = this.#cursor.getAttribute("aria-label");
   }
 
   #key(event: KeyboardEvent) {
@@ -269,12 +230,13 @@ class Plot {
       if (this.#opened !== null) this.close();
       else if (this.#shown !== null) this.#hideCard();
       else if (this.#picked.rows.size) this.#pick([]);
-    } else if (event.target === this.#cursor)
+    } else if (event.target === this.#points[this.#current])
       answerKey(event, {
         ArrowRight: () => this.#step(1),
         ArrowLeft: () => this.#step(-1),
         Home: () => this.#step(-Infinity),
         End: () => this.#step(Infinity),
+        Enter: () => this.open(this.#current),
         " ": () => this.#toggle(this.#current),
       });
   }
@@ -298,7 +260,7 @@ class Plot {
     this.#opened = null;
     this.#stage.replaceChildren();
     this.#mark();
-    this.#cursor.focus({ preventScroll: true });
+    this.#points[this.#current].focus({ preventScroll: true });
   }
 }
 
