@@ -327,9 +327,8 @@ def test_many_pictures_are_added_at_once(opened: Callable[..., Form]) -> None:
     expect(form.line.locator(".rbf-well-problems")).to_have_text(
         "notes.txt is no picture. PNG, JPEG, WebP and GIF can be sent."
     )
-    addresses = form.line.get_by_label("URLs or paths")
-    addresses.fill("https://example.org/one.png\n\n  https://example.org/two.png  \n")
-    addresses.press("Enter")
+    button = form.line.get_by_role("button", name="Earlier output")
+    form.give(button, "paste", text="https://example.org/one.png\n\n  https://example.org/two.png  \n")
     expect(form.tiles).to_have_count(5)
     form.give(form.line.locator(".rbf-well"), "paste", files=[file("image.png", drawn(4))])
     expect(form.tiles).to_have_count(6)
@@ -349,9 +348,7 @@ def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> N
     form = opened()
     form.fill(images=[{"url": "https://example.org/a.png", "frames": 1}] * 11)
 
-    addresses = form.line.get_by_label("URLs or paths")
-    addresses.fill("https://example.org/b.png\nhttps://example.org/c.png")
-    addresses.press("Enter")
+    form.give(form.line.locator(".rbf-well"), "paste", text="https://example.org/b.png\nhttps://example.org/c.png")
 
     expect(form.line.locator(".rbf-well-problems")).to_have_text("At most 12 pictures; 1 left out.")
     expect(form.tiles).to_have_count(12)
@@ -474,8 +471,7 @@ def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: S
     form.image.locator("input[type=file]").set_input_files(file("a boat with quite a long name, and on.png", drawn()))
     form.add(1, 2, 3)
     for text in ("/nowhere/of/this/name/at/all.png", "https://example.org/pictures/boat.png"):
-        form.line.get_by_label("URLs or paths").fill(text)
-        form.line.get_by_label("URLs or paths").press("Enter")
+        form.give(form.line.locator(".rbf-well"), "paste", text=text)
     expect(form.tiles).to_have_count(5)
     form.tiles.nth(4).click()
     form.page.keyboard.press("ArrowLeft")

@@ -73,7 +73,7 @@ interface WellProps {
   /** What stands above, beside and below the buttons. */
   children: ComponentChildren;
   tools?: ComponentChildren;
-  typing: ComponentChildren;
+  typing?: ComponentChildren;
 }
 
 /** Where pictures are given: it takes what is dropped on it, pasted while it has the focus, chosen, or made earlier. */

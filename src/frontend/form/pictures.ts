@@ -83,7 +83,7 @@ export function sourcesOf(data: DataTransfer | null): Source[] {
   return linesOf(data?.getData("text/uri-list") || data?.getData("text/plain") || "").filter((line) => line[0] !== "#");
 }
 
-export function linesOf(text: string) {
+function linesOf(text: string) {
   return text
     .split(/[\r\n]+/)
     .map(meantText)

@@ -47,13 +47,13 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
   const [rows, setRows] = useState<Row[]>([]);
   /** The amount that was typed: empty where what the kernel proposes holds. */
   const [spend, setSpend] = useState("");
-  const [by, judge] = useState("");
   const [said, say] = useState("");
   /** The numbers of the last change here, of that to which the kernel has answered, and of the plan that was started. */
   const [number, count] = useState(0);
   const [answered, answer] = useState(0);
   const [pressed, press] = useState(0);
   const view = useRef<HTMLElement>(null);
+  const measure = useRef<HTMLSelectElement>(null);
   /** What takes the focus once it is drawn. */
   const next = useRef("");
   const html = useRef("");
@@ -113,14 +113,12 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
   const isReady = !isMaking && !link.hasEnded && plan.ready && pressed !== plan.number && !isWrong;
   const why = link.hasEnded ? "" : said || (isMaking ? MAKING : isWrong ? NO_AMOUNT : plan.why);
   /** Run what is displayed, or find its best setting by a measure. */
-  const run = (measure?: string) => {
+  const run = (by?: string) => {
     press(plan.number);
     link.isAwaited = true;
     const shown = { plan: plan.number, spend: plan.spend, cost: plan.cost };
-    link.ask({ do: "sweep_run", ...shown, ...(measure ? { by: measure } : {}) });
+    link.ask({ do: "sweep_run", ...shown, ...(by ? { by } : {}) });
   };
-  const measures: { value: string; label: string }[] = plan.measures ?? [];
-  const measure = measures.some(({ value }) => value === by) ? by : measures[0]?.value;
 
   return (
     <section class="rbf-sweep" id={`${name}-sweep`} aria-label="Sweep" hidden={!opened} ref={view}>
@@ -179,14 +177,14 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
       <p class="rbf-caption" role="status" id={`${name}-spend-why`}>
         {why}
       </p>
-      {html.current && measure && (
+      {html.current && plan.measures && (
         <div class="rbf-row rbf-sweep-best">
-          <Quiet class="" isOff={!isReady} act={() => run(measure)}>
+          <Quiet class="" isOff={!isReady} act={() => run(measure.current?.value)}>
             {plan.best}
           </Quiet>
           <label for={`${name}-by`}>judged by</label>
-          <select id={`${name}-by`} value={measure} onChange={({ currentTarget: { value } }) => judge(value)}>
-            {measures.map(({ value, label }) => (
+          <select id={`${name}-by`} ref={measure}>
+            {plan.measures.map(({ value, label }: Record<string, string>) => (
               <option key={value} value={value}>
                 {label}
               </option>

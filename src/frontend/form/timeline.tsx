@@ -4,7 +4,7 @@ import type { HTMLAttributes } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, NumberRow } from "./fields.tsx";
 import { Thumb, useComing, Well } from "./image.tsx";
-import { linesOf, nameOf, type Preview, type Source } from "./pictures.ts";
+import { nameOf, type Preview, type Source } from "./pictures.ts";
 import { positive, Seconds } from "./special.tsx";
 import { classes, Quiet, whenSeen } from "./ui.tsx";
 
@@ -51,7 +51,6 @@ function Timeline(field: FieldProps) {
   const at = Math.min(chosen, Math.max(items.length - 1, 0));
   const item: Item | undefined = items[at];
   const [previews, setPreviews] = useState<Record<string, Preview>>({});
-  const [typed, type] = useState("");
   /** Which picture is dragged, and on which one it is; -1 where none of these is. */
   const [dragged, drag] = useState(-1);
   const [landing, land] = useState(-1);
@@ -124,25 +123,6 @@ function Timeline(field: FieldProps) {
       problems={coming.refused}
       chooses="Add files"
       tools={<span class="rbf-caption rbf-tl-total">{item && totals.filter(Boolean).join(" · ")}</span>}
-      typing={
-        <textarea
-          rows={1}
-          class="rbf-image-typed"
-          placeholder="or addresses or paths, and Enter"
-          aria-label="URLs or paths"
-          autocomplete="off"
-          spellcheck={false}
-          value={typed}
-          onInput={(event) => type(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            event.stopPropagation();
-            add(linesOf(typed));
-            type("");
-          }}
-        />
-      }
     >
       <div
         class="rbf-tl-strip"
@@ -238,11 +218,11 @@ function Timeline(field: FieldProps) {
             </span>
           </div>
           <p class="rbf-caption" id={`${id}-hint`}>
-            Drag to reorder, or Alt+← and Alt+→. Delete removes.
+            Drag to reorder, or Alt+← and Alt+→. Delete removes. Pasted pictures, addresses and paths are added.
           </p>
         </div>
       ) : (
-        <p class="rbf-tl-empty">Drop or paste pictures here, in their order</p>
+        <p class="rbf-tl-empty">Drop or paste pictures, addresses or paths here, in their order</p>
       )}
     </Well>
   );

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -42,19 +42,15 @@ A frame has the theme of the page around it, and is as high as what is in it, al
 """
 STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."
 
-_registered: set[str] = set()
 
-
+@cache
 def register(marimo: Any) -> None:
     """Give Reelbook's values the method by which marimo displays them; called again, it does nothing."""
-    if _registered:
-        return
-    _registered.add("marimo")
     for (module, name), (owner, render) in HTML.items():
         _set_display(module, name, partial(_frame_known, marimo, owner, render))
     displays: dict[tuple[str, str], Render] = {
         ("reelbook.runs.run", "Run"): partial(_display_run, marimo),
-        ("reelbook.sweeps.job", "SweepJob"): _make_panel,
+        ("reelbook.sweeps.job", "SweepJob"): lambda job: import_module("reelbook.widgets.panel").Panel(job),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_view(marimo, grid.view()),
         ("reelbook.widgets.studio", "Studio"): lambda _: marimo.md(STUDIO),
     }
@@ -90,12 +86,6 @@ def _render_run(run: Any) -> Any:
     from ..display.run_card import live_bundle
 
     return live_bundle(run, many=False)["text/html"]
-
-
-def _make_panel(job: Any) -> Any:
-    from .panel import Panel
-
-    return Panel(job)
 
 
 def _frame(marimo: Any, render: Callable[..., Any], *values: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import reelbook as rb
 from reelbook.client import Client
@@ -307,20 +306,6 @@ def test_what_is_shown_is_run_and_paid_once(bench: Open, client: Client, folder:
     assert "data-rb-opens" in form.card()
     assert (form.form.sweeps["label"], form.form.sweeps["cost"]) == ("Show 4 from the library", 0)
     assert "all paid earlier; nothing now" in form.form.sweeps["html"]
-
-
-def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it(bench: Open) -> None:
-    """By the variable of its form."""
-    form = bench(dot())
-    number = form.vary(fps="37")["number"]
-    InteractiveShell.instance().user_ns["paper"] = form.form
-    try:
-        form.tell(do="sweep_run", plan=number, spend=PRICE, cost=PRICE)
-        form.ended()
-    finally:
-        InteractiveShell.clear_instance()
-
-    assert "paper.jobs[0].frame" in form.card()
 
 
 def test_an_amount_is_for_what_is_paid_now(bench: Open, folder: Path) -> None:

@@ -157,10 +157,9 @@ def parse_values(node: Node, typed: Any) -> list[Any]:
     if isinstance(typed, list):
         # Chips: the values themselves.
         return typed[:MAX_VALUES]
-    text = typed if isinstance(typed, str) else ""
     if node["kind"] in ("whole", "real"):
-        return _parse_numbers(node, text)
-    lines = [line for raw in text.splitlines() if (line := raw.strip())]
+        return _parse_numbers(node, typed)
+    lines = [line for raw in typed.splitlines() if (line := raw.strip())]
     if len(lines) > MAX_VALUES:
         raise UnreadableValues(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
     return lines

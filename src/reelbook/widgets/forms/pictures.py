@@ -45,7 +45,7 @@ MAX_TEXTS = 50
 """Texts offered; `rb.library()` has all."""
 MAX_TEXT_LENGTH = 20_000
 MAX_EARLIER = 60
-"""Earlier outputs offered; `rb.library()` and the gallery of a studio have all."""
+"""Earlier outputs offered; the gallery of a studio has all."""
 MAX_CAPTION = 120
 
 SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -16,7 +16,6 @@ from ...media.measuring.metrics import METRICS
 from ...models.base import Input
 from ...models.catalog import Estimate, find_endpoint
 from ...storage.run_identity import make_price_key
-from ...sweeps.options import MAX_STORED
 from ...sweeps.plan import spread_rows, sweep
 from ...sweeps.plan_summary import has_exact_prices
 from ..notebook import is_jupyter_server
@@ -131,11 +130,6 @@ def _read_balance(session: Session) -> int | None:
 
 
 # What an amount comes to, in words.
-
-
-def parse_amount(value: Any) -> int | None:
-    """A whole number of credits from a page; None if it is none."""
-    return value if type(value) is int and 0 <= value <= MAX_STORED else None
 
 
 def offer_sweep(preview: PlanPreview, spend: int | None) -> dict[str, Any]:

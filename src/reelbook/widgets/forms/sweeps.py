@@ -17,13 +17,13 @@ from ...display.theme import blocks, render_card
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...storage.run_status import RunStatus
+from ...sweeps.options import MAX_STORED
 from ...sweeps.table_files import find_paths
 from ...util import registry
 from ..link import Handler, NewestOnly
-from ..notebook import find_variable_name
 from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
-from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_amount, parse_measure
+from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_measure
 from .runs import CANCEL, Action, check_service
 from .words import format_problem
 
@@ -264,7 +264,9 @@ class FormSweeps:
             if axes is None or (view == self._change[0] and number <= self._change[1]):
                 return
             self._change = view, number
-            self._spend = parse_amount(content.get("spend"))
+            spend = content.get("spend")
+            # A page may send anything.
+            self._spend = spend if type(spend) is int and 0 <= spend <= MAX_STORED else None
             if [(axis.name, axis.typed) for axis in axes] == [(axis.name, axis.typed) for axis in self._axes]:
                 self._publish()
                 return
@@ -356,8 +358,7 @@ class FormSweeps:
         by, spend = parse_measure(content.get("by", "")), preview.limit(self._offer["spend"])
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
-        holder = find_variable_name(form.studio) or "studio" if form.studio else ""
-        name = find_variable_name(form) or f"{holder}.form".lstrip(".")
+        name = "studio.form" if form.studio else "form"
         entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, f"{name}.{table}")
         form.running.add(entry)
         self._publish()
