@@ -22,7 +22,6 @@ from reelbook.sweeps.options import RunOptions, check_options
 from reelbook.sweeps.parts import rows, template
 from reelbook.sweeps.plan import spread_rows, sweep
 from reelbook.sweeps.plan_summary import format_plan
-from reelbook.sweeps.progress import Known
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
@@ -118,7 +117,7 @@ def test_what_the_library_has_is_not_due() -> None:
     """Nor is what an earlier row asks for, too."""
     plan = sweep(BOAT, seed=[1, 2, 2, 3])
 
-    known = Known(frozenset({plan[0].key}), {})
+    known = {plan[0].key: 53}
 
     assert [row.seed for row in plan.find_due(known)] == [2, 3]
     assert "159 credits (assumed); 1 in the library already, 106 credits due" in format_plan(plan, known)
@@ -137,7 +136,7 @@ def test_a_plan_describes_itself_in_a_few_lines() -> None:
     """Runs, price, axes, what stays the same, what is impossible and why."""
     plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
 
-    known = Known(frozenset(row.key for row in plan), {row.key: row.credits or 0 for row in plan})
+    known = {row.key: row.credits or 0 for row in plan.distinct}
 
     assert format_plan(plan, known).splitlines() == [
         "4 runs of svc/text-to-video-13b-distilled, 106 credits, all paid earlier; nothing now",

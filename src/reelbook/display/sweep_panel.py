@@ -34,9 +34,10 @@ STATES = {
 HINT = "Interrupt the cell to stop sending. start(…) in place of run(…) does the same with buttons, and leaves the notebook free."
 
 
-def plan_card(plan: Plan, known: Known | None = None, *, is_in_code: bool = True) -> str:
+def plan_card(plan: Plan, known: Known | None = None) -> str:
     """The card of a plan; what the library knows is given for a reader who has no `plan` to look at."""
-    known = plan.known if is_in_code else known
+    is_in_code = known is None
+    known = plan.known if known is None else known
     names = [*plan.columns[:MAX_COLUMNS], "credits"]
     rows = plan.rows[:FIRST_ROWS] if plan.columns and len(plan) > 1 else ()
     return str(

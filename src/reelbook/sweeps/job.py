@@ -417,8 +417,7 @@ def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
     if options.budget is not None or options.spend is not None or client.is_embedded:
         return SweepJob(plan, client, options)
-    is_stored = find_known(plan, client.context, take=options.take)
-    if not (due := [row for row in plan.distinct if not is_stored(row)]):
+    if not (due := plan.find_due(find_known(plan, client.context, take=options.take))):
         # Nothing is due now; the limit ensures that this remains so.
         return SweepJob(plan, client, options.model_copy(update={"spend": 0}))
     prices = background.wait(find_prices(plan.distinct, client.context, options.price), CALL_SECONDS)

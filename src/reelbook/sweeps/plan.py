@@ -229,15 +229,15 @@ class Plan:
         return make_plan_frame(self, self.known)
 
     @property
-    def known(self) -> Known | None:
-        """What the library knows of the plan at this moment; None without a library."""
+    def known(self) -> Known:
+        """What the library knows of the plan at this moment; nothing without one."""
         from .progress import find_known
 
-        return None if session.current is None else find_known(self, session.current.context)
+        return {} if session.current is None else find_known(self, session.current.context)
 
-    def find_due(self, known: Known | None) -> list[Row]:
+    def find_due(self, known: Known) -> list[Row]:
         """The distinct runs that are not in the library."""
-        return [row for row in self.distinct if known is None or not known(row)]
+        return [row for row in self.distinct if row.key not in known]
 
     def to_toml(self, path: str | Path | None = None) -> str:
         """The plan as TOML to review and commit, also written to a file if a path is given.

@@ -21,8 +21,8 @@ ESTIMATE_SECONDS = 10.0
 """How long the service is asked for prices, before the plan's are taken."""
 
 
-def format_plan(plan: Plan, known: Known | None) -> str:
-    """Format a plan as lines for a terminal; `known` is what the library knows of it, if there is one."""
+def format_plan(plan: Plan, known: Known) -> str:
+    """Format a plan as lines for a terminal; `known` is what the library knows of it."""
     lines = list_axes(plan)
     wide, many = (max((len(line[column]) for line in lines), default=0) for column in (0, 1))
     axes = [f"  {name:<{wide}}  {count:>{many}}  {values}" for name, count, values in lines]
@@ -53,17 +53,17 @@ def format_run_count(plan: Plan) -> str:
     return f"{format_count(len(plan), 'run')} of {plan.base.endpoint_id}{f', {takes} takes' if takes > 1 else ''}"
 
 
-def format_price(plan: Plan, known: Known | None) -> list[str]:
+def format_price(plan: Plan, known: Known) -> list[str]:
     """Price and credits due, as far as they are known."""
     due, price = plan.find_due(known), plan.credits
-    if known is not None and plan.distinct and not due:
-        return [_format_all_paid(sum(known.costs.values()))]
+    if plan.distinct and not due:
+        return [_format_all_paid(sum(known.values()))]
     if price is not None:
         parts = [f"{format_count(price, 'credit')} ({'exact' if has_exact_prices(plan) else 'assumed'})"]
     else:
         unpriced = sum(row.credits is None for row in plan.distinct)
         parts = [f"price unknown{f' of {unpriced:,} of them' if unpriced < len(plan.distinct) else ''}"]
-    if stored := sum(row.input is not None and known is not None and known(row) for row in plan):
+    if stored := sum(row.key in known for row in plan):
         price_due = sum_or_none(row.credits for row in due)
         amount = "unknown" if price_due is None else f"{price_due:,}"
         parts.append(f"{stored:,} in the library already, {amount} credits due")

@@ -32,25 +32,14 @@ if TYPE_CHECKING:
 CALL_SECONDS = 120.0
 MAX_RESULTS, MAX_RECENT_ENDS = 24, 40
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
+Known = Mapping[Hashable, int]
+"""What the library knows of a plan: the credits of the runs that it has with their results, by the rows' keys."""
 RunKey = tuple[str, int]
 """Identity and take, which together identify a run of a service."""
 K = TypeVar("K", bound=Hashable)
 
 
 # What the ledger knows of a plan.
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the library knows of a plan; called with a row, returns whether its result is there."""
-
-    have: frozenset[Hashable]
-    """The keys of the rows with a result."""
-    costs: Mapping[Hashable, int]
-    """The cost of rows by key, where known."""
-
-    def __call__(self, row: Row) -> bool:
-        return row.key in self.have
 
 
 class RunName(NamedTuple):
@@ -100,12 +89,10 @@ def find_rows(ledger: Ledger, service: str, names: Mapping[K, RunName | InvalidI
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
-    """A snapshot of the results that the library has for a plan, queried once for all its rows."""
+    """What the library knows of a plan, queried once for all its rows."""
     service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
     entries, files = find_rows(context.ledger, service, names), context.shelf.paths()
-    have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
-    costs = {key: entry.credits or 0 for key, entry in entries.items()}
-    return Known(have, costs)
+    return {key: entry.credits or 0 for key, entry in entries.items() if has_result(entry, files)}
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:

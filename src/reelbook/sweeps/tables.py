@@ -33,7 +33,7 @@ TYPES: dict[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolea
 """The Python types of the values of each JSON type."""
 
 
-def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
+def make_plan_frame(plan: Plan, known: Known) -> pd.DataFrame:
     """One row per run: inputs under their names, labels, take, credits, credits due, and problem."""
     # Nothing is due for a row whose result is in the library, or that asks for the same as an earlier one.
     due = {row.number for row in plan.find_due(known)}

@@ -40,7 +40,7 @@ class PlanPreview:
 
     number: int
     plan: Plan
-    known: Known | None
+    known: Known
     """The lookup of results in the library, made once: running the plan looks again."""
     balance: int | None
     """The credits left on the account; None if the service does not say."""
@@ -79,7 +79,7 @@ class PlanPreview:
     @cached_property
     def html(self) -> str:
         """The card of the plan, as `display` shows it."""
-        return plan_card(self.plan, self.known, is_in_code=False)
+        return plan_card(self.plan, self.known)
 
     @cached_property
     def has_settings(self) -> bool:
@@ -98,7 +98,7 @@ def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, 
     if session.current is not None:
         plan, is_answered = _price_by_service(plan, session)
         balance = _read_balance(session) if is_answered else None
-    known = None if session.current is None else find_known(plan, session.current.context)
+    known: Known = {} if session.current is None else find_known(plan, session.current.context)
     return PlanPreview(number, plan, known, balance)
 
 
