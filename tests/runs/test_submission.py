@@ -129,6 +129,16 @@ def test_a_take_may_be_a_number_of_numpy(served: Served, tmp_path: Path) -> None
         assert client.run(dot(), take=take).take == 3
 
 
+def test_a_fresh_run_that_meets_a_rate_limit_stays_one_run(hosted: Hosted, client: Client) -> None:
+    """It is sent again a moment later, and the library has no refused run beside it."""
+    later = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"})
+    hosted.on("POST", RUN, later, {"requestId": "r1"})
+
+    client.start(BOAT, fresh=True)
+
+    assert states(client) == [("accepted", 0, "r1")]
+
+
 def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_path: Path) -> None:
     """All of them get the same run."""
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:

@@ -223,6 +223,8 @@ class Submission:
             where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND state = 'stored'"
             return transitions.find_entries(db, where, service, identity, take, take)
 
+        # One that was refused a moment ago is sent again as the same take.
+        is_new = self.fresh and self.claimed is None
         # A result of the library needs nothing of the service, which may not answer.
         is_wanted_again = not reusable or self.fresh or self.name is not None
         if is_wanted_again or not await context.ledger.transact(find_stored):
@@ -236,7 +238,7 @@ class Submission:
             is_idempotent = "idempotency" in (await context.calls.service_info()).features
         return RunRequest(
             service, identity, request.endpoint_id, text, price, is_idempotent, reusable,
-            take=take, fresh=self.fresh, join=self.join, name=self.name, budget=self.budget, spend=self.spend,
+            take=take, fresh=is_new, join=self.join, name=self.name, budget=self.budget, spend=self.spend,
         )  # fmt: skip
 
     async def claim(self, run_request: RunRequest) -> Verdict:
@@ -250,7 +252,7 @@ class Submission:
             verdict = claims.find_or_claim(db, run_request, ledger)
             if verdict.action == Action.SEND:
                 # In the same transaction, so that no other thread of this process treats the claim as abandoned.
-                self.claimed = verdict.entry.id
+                self.claimed, self.take = verdict.entry.id, verdict.entry.take
                 ledger.claimed.add(verdict.entry.id)
             return verdict
 
