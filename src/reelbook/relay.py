@@ -110,7 +110,7 @@ class Once:
 
         def find(db: sqlite3.Connection) -> Entry | None:
             claims.recover(db, ledger)
-            entries = transitions.find_entries(db, "name = ?", self.key)
+            entries = transitions.find_entries(db, "name = ? ORDER BY id DESC", self.key)
             return entries[0] if entries else None
 
         return await ledger.transact(find)

@@ -359,11 +359,15 @@ def test_what_was_accepted_last_is_known_when_old_runs_are_forgotten(ledger: Led
 @pytest.mark.parametrize("is_accepted", [True, False])
 def test_a_run_of_a_name_is_known_by_it_in_a_new_ledger(ledger: Ledger, folder: Path, is_accepted: bool) -> None:
     """Or a service that works for others would pay for a request once more; without an answer a person is asked."""
-    asked = RunRequest("svc", "boat", "m", "{}", 5, False, True, name="request 7")
 
-    def claim(ledger: Ledger) -> Verdict:
+    def claim(ledger: Ledger, service: str = "svc") -> Verdict:
+        asked = RunRequest(service, "boat", "m", "{}", 5, False, True, name="request 7")
         return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger)).result(30)
 
+    refused = claim(ledger, "another").entry
+    ledger.transact_now(lambda db: transitions.move(db, refused.id, State.REJECTED))
+    ledger.close()
+    ledger = Ledger(folder)  # Makes the daily copy.
     run = claim(ledger).entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
     if is_accepted:

@@ -273,7 +273,7 @@ def _apply(db: sqlite3.Connection, line: Mapping[str, Any]) -> None:
     if find_entries(db, "service = ? AND request_id = ?", line["service"], line["request_id"]):
         return
     changes = {"state": State.ACCEPTED, "sent": line["at"], "request_id": line["request_id"]}
-    changes |= {name: line[name] for name in _LISTED}
+    changes |= {name: line.get(name) for name in _LISTED}
     rows = find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in _LISTED[:3]))
     if not rows:
         transitions.insert_run(db, **changes, created=line["at"])

@@ -17,13 +17,14 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     model TEXT NOT NULL, input TEXT NOT NULL, state TEXT NOT NULL, owner TEXT,
-    attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, name TEXT UNIQUE, request_id TEXT,
+    attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, name TEXT, request_id TEXT,
     price INTEGER, charged INTEGER, spent INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
     output TEXT, media TEXT, error_type TEXT, error TEXT, queued_s REAL, running_s REAL,
     created REAL NOT NULL, sent REAL, finished REAL,
     UNIQUE (service, identity, take)
 );
 CREATE INDEX runs_by_request ON runs (request_id);
+CREATE INDEX runs_by_name ON runs (name) WHERE name IS NOT NULL;
 CREATE INDEX runs_open ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX runs_uncertain ON runs (id) WHERE state = 'uncertain';
 CREATE VIEW entries AS SELECT
