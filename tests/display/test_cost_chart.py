@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 from reelbook.display.cost_chart import render_costs
-from reelbook.sweeps.cost import Costs, compute_costs
+from reelbook.sweeps.tables import Costs, compute_costs
 
 
 def costs(rows: list[tuple[object, int | None, str, int | None]], by: str = "value") -> Costs:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
-from reelbook.sweeps.cost import COLUMNS
+from reelbook.sweeps.tables import COST_COLUMNS
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
 RUNS: list[tuple[str, str, int | None, str | None, int | None, int]] = [
@@ -45,7 +45,7 @@ def test_sums_and_shares_are_those_made_by_hand() -> None:
     """Charged, estimated, failed, never sent and of unknown price, each where it belongs."""
     costs = table().reel.cost("resolution")
 
-    assert tuple(costs.columns) == COLUMNS
+    assert tuple(costs.columns) == COST_COLUMNS
     # 93 credits for two clips of 2 s and 4 s; the failed run was told 53 and cost nothing.
     assert row(costs, "480p") == [3, 2, 93, 159, 93, 6.0, 46.5, 15.5]
     # 106 charged and 106 that may have been: both count for the one success.

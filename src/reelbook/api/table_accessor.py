@@ -16,9 +16,8 @@ from ..media.measuring.metrics import METRICS
 from ..models.base import File
 from ..storage.export import read_exported
 from ..storage.table import build_column
-from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
-from ..sweeps.tables import add_metric_columns
+from ..sweeps.tables import Costs, add_metric_columns, compute_costs
 from ..util.printable import format_count
 from .which_run import find_library_of, find_rows_in, get_row_file
 

@@ -22,7 +22,7 @@ HTML = {
     ("reelbook.storage.library", "Library"): ("cards", "library_card"),
     ("reelbook.storage.library", "Uncertainties"): ("cards", "uncertain_table"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
-    ("reelbook.sweeps.cost", "Costs"): ("cost_chart", "render_costs"),
+    ("reelbook.sweeps.tables", "Costs"): ("cost_chart", "render_costs"),
     ("reelbook.sweeps.plan", "Plan"): ("sweep_panel", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from ..sweeps.cost import COLUMNS
+from ..sweeps.tables import COST_COLUMNS
 from ..util.missing_values import is_missing
 from ..util.printable import replace_surrogates
 from .formatting import shorten
@@ -17,7 +17,7 @@ from .theme import render, render_style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..sweeps.cost import Costs
+    from ..sweeps.tables import Costs
 
 MAX_LINES = 24
 NOTHING = "There are no runs here to add up."
@@ -28,12 +28,12 @@ FRAME = Markup('<div class="rb mathjax_ignore tex2jax_ignore" style="font-varian
 
 def render_costs(costs: Costs) -> str:
     """The costs as a table; with other columns than those of `Costs`, as pandas renders it."""
-    if tuple(costs.columns) != COLUMNS:
+    if tuple(costs.columns) != COST_COLUMNS:
         return replace_surrogates(pd.DataFrame(costs).to_html(max_rows=MAX_LINES, notebook=True))
     return str(FRAME.format(render_style("costs.css"), render_cost_table(costs)))
 
 
-def render_cost_table(costs: Costs, columns: Sequence[str] = COLUMNS) -> Markup:
+def render_cost_table(costs: Costs, columns: Sequence[str] = COST_COLUMNS) -> Markup:
     """The table alone, of the most expensive values if there are many.
 
     A bar is solid as far as the credits were charged and light beyond, with a mark where the estimate was another.

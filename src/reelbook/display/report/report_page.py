@@ -18,7 +18,7 @@ from markupsafe import Markup
 from ..._version import __version__
 from ...decide.ratings import Ratings
 from ...settings import options
-from ...sweeps.cost import compute_costs
+from ...sweeps.tables import compute_costs
 from ...util.printable import format_count
 from ..compare import comparison_html
 from ..compare.comparison import Comparison, Item
