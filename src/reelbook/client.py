@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import cache, partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -286,17 +285,16 @@ class Client:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
 
         async def submit() -> Run:
-            began = time.monotonic()
-            for refusals in count():
+            deadline, refusals = time.monotonic() + BUSY_SECONDS, 0
+            while True:
                 try:
                     # As a task of the client, so that closing it waits for the answer.
                     return await submission.context.create_task(self.submit_run(submission, watched=watched))
                 except TooManyRequests as error:
-                    pause = get_pause(refusals, error)
-                    if submission.stopped or time.monotonic() + pause - began > BUSY_SECONDS:
+                    pause, refusals = get_pause(refusals, error), refusals + 1
+                    if submission.stopped or time.monotonic() + pause > deadline:
                         raise
                     await asyncio.sleep(pause)
-            raise AssertionError
 
         try:
             # No timeout: each request has its own deadline, and a paid request is not abandoned.

@@ -62,9 +62,6 @@ class Options:
             vars(self).clear()
             vars(self).update(before)
 
-    def __dir__(self) -> list[str]:
-        return [*Options.__annotations__]
-
     def __repr__(self) -> str:
         return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in Options.__annotations__)
 

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 3600.0
 NOTICE_SECONDS = 5.0
 """How long to wait for cancelled runs to end; polling notices it later anyway."""
-OWNER_POLL_SECONDS = 0.1
+OWNER_POLL_SECONDS = 0.05
+"""How often it is looked whether another thread or process is done with a run."""
 STORED_SCHEME = "reelbook:"
 """URL scheme of a file that was inlined in the answer and is stored on the shelf only."""
 

@@ -32,9 +32,8 @@ from ..transport.picture_sources import Source, build_request_input, read_source
 from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
 from ..util.loopback import is_loopback, normalise_address
-from .run import make_uncertain
+from .run import OWNER_POLL_SECONDS, make_uncertain
 
-OWNER_POLL_SECONDS = 0.05
 RECORD_RETRY_SECONDS, MAX_RECORD_SECONDS = 5.0, 120.0
 """How often and how long the record of an answer is tried while the ledger cannot be written."""
 PRICE_SECONDS = 3600.0

@@ -2,15 +2,14 @@
 
 Whether it opens decides: a picture is decoded, and of a video all packets that its index lists must be there. Then the
 length that HTTP declared for these bytes. `file_size` of the File object, a hint by another program at another time, counts
-only where the other two say nothing. Names and content types never decide what a file is; they only lead to rejection, as of
-a web page instead of a video.
+only where the other two say nothing. A content type never decides what a file is; it only leads to rejection, as of a
+web page instead of a video.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import mimetypes
 import os
 import re
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from ..errors import DownloadFailed, ReelbookError
 from ..media.bounded_open import MAX_PIXELS, PICTURES
 from ..media.metadata.file_marks import read_marks
 from ..models.base import File
-from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
+from ..models.file_kinds import EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .http import get_pause, load_certificates
@@ -209,7 +208,7 @@ def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
     """
     size = content.seek(0, io.SEEK_END)
     content.seek(0)
-    kind, expected = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file)
+    kind, expected = sniff_kind(content.read(HEAD_BYTES)), (file.content_type or "").partition(";")[0].strip().lower()
     is_text = expected.startswith("text/") or expected.endswith(("xml", "json", "yaml"))
     reason = ""
     if kind == EMPTY:
@@ -258,11 +257,3 @@ def _is_whole(content: BinaryIO, kind: FileKind) -> bool:
     content.seek(-16, io.SEEK_END)
     # One in fragments lists none, but may have an index behind them.
     return listed > 0 or content.read()[4:8] == b"mfro"
-
-
-def _declared_type(file: File) -> str:
-    """The content type that the service declares, or that the name of the file implies; empty for neither."""
-    declared = (file.content_type or "").partition(";")[0].strip().lower()
-    if declared and declared != BINARY.content_type:
-        return declared
-    return mimetypes.guess_type((file.file_name or "").lower())[0] or ""

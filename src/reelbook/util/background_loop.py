@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -25,10 +25,6 @@ class BackgroundLoop:
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start a coroutine on the loop and return its `concurrent.futures.Future`."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
-
-    def call(self, function: Callable[[], object]) -> None:
-        """Call a function on the thread of the loop, after what was submitted before."""
-        self._running().call_soon_threadsafe(function)
 
     def wait(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run a coroutine on the loop and block until it ends; an interrupt or a timeout of the wait cancels it."""
