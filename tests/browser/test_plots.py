@@ -85,7 +85,7 @@ def test_a_point_shows_its_run_and_plays_it(opened: Open, table: pd.DataFrame, c
 
 
 def test_a_selection_is_that_of_every_display_of_the_table(opened: Open, table: pd.DataFrame) -> None:
-    """By Shift, Ctrl and a frame; in another plot and in the table, and from the table to the plots; not in a stranger's."""
+    """By Shift and Ctrl; in another plot and in the table, and from the table to the plots; not in a stranger's."""
     page = opened(
         html_of(table, "motion", "sharpness", "seed"), html_of(table, "resolution", "num_frames", key="two"),
         html_of(table, "motion", "credits", key="three", group="foxes"),
@@ -106,28 +106,15 @@ def test_a_selection_is_that_of_every_display_of_the_table(opened: Open, table: 
     ticked = [row for row in range(6) if ticks.nth(row).is_checked()]
     ticks.nth(0).check()
     after_tick = [picked(one) for one in (first, second, stranger)]
-    first.scroll_into_view_if_needed()
-    (x, y), radius = point(first, 12), 40
-    inside = [
-        row for row in range(24) if row % 10 != 3
-        for left, top in [point(first, row)] if abs(left - x) <= radius and abs(top - y) <= radius
-    ]  # fmt: skip
-    page.mouse.move(x - radius, y - radius)
-    page.mouse.down()
-    page.mouse.move(x, y)
-    page.mouse.move(x + radius, y + radius)
-    page.mouse.up()
-    after_frame = picked(first)
     said = first.locator(".rb-bar").inner_text()
     first.get_by_role("button", name="Clear selection").click()
 
     assert after_clicks == [[5, 9], [5, 9], []]
     assert ticked == [5]
     assert after_tick == [[0, 5, 9], [0, 5, 9], []]
-    assert after_frame == inside
-    assert said.startswith(f"{len(inside)} selected")
+    assert said.startswith("3 selected")
     assert picked(first) == picked(second) == []
-    assert page.evaluate("sent") == [["one", [5]], ["one", [5, 9]], ["four", [0, 5, 9]], ["one", inside], ["one", []]]
+    assert page.evaluate("sent") == [["one", [5]], ["one", [5, 9]], ["four", [0, 5, 9]], ["one", []]]
 
 
 def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
@@ -155,7 +142,7 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
 
 
 def test_as_many_points_as_there_may_be_do_not_hang(opened: Open) -> None:
-    """The pointer finds each, a frame selects hundreds, and each takes far less than a second."""
+    """The pointer finds each in far less than a second."""
     rng = np.random.default_rng(1)
     many = pd.DataFrame({"a": rng.random(2_000), "b": rng.random(2_000)})
     page = opened(html_of(many, "a", "b"))
@@ -170,11 +157,8 @@ def test_as_many_points_as_there_may_be_do_not_hang(opened: Open) -> None:
           return (performance.now() - began) / 20; }""",
         [box["x"], box["y"]],
     )
-    page.mouse.move(box["x"] + 100, box["y"] + 100)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 400, box["y"] + 300, steps=3)
-    page.mouse.up()
+    page.mouse.click(*point(plot, 7))
     shot(page, "plot-many")
 
     assert took < 50
-    assert int(plot.locator(".rb-bar").inner_text().split()[0].replace(",", "")) > 500
+    expect(plot.locator(".rb-detail")).to_have_count(1)

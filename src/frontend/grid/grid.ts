@@ -8,7 +8,7 @@
 import { Clip } from "../media/clip.ts";
 import { Clock } from "../media/clock.ts";
 import { buttons } from "../media/controls.ts";
-import { answerKey, button, choices, isWriting, made, payloadOf, watchSight } from "../page/element.ts";
+import { answerKey, button, choices, made, payloadOf, watchSight } from "../page/element.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
 import { Picked } from "../page/picked.ts";
 import { Stage } from "./stage.ts";
@@ -56,7 +56,7 @@ export class Grid {
       group.clock = this.clock;
       group.dataset.rbLive = "";
       group.prepend(this.#stage.node);
-      buttons(group, this.clock, " · X select · Esc back to the grid");
+      buttons(group, this.clock, " · Esc back to the grid");
       group.append(this.#absent);
     }
     onKernel(this.key, () => this.#retry());
@@ -122,7 +122,7 @@ export class Grid {
     const large = { class: "rb-name", title: "Show it large" };
     name?.replaceWith(button(name.textContent ?? "", () => this.#enlarge(row), large));
     const label = `Select ${this.runs.get(row)?.run.label || `row ${row}`}`;
-    const pick = { type: "checkbox", class: "rb-pick", hidden: "", "aria-label": label, title: "Select (X)" };
+    const pick = { type: "checkbox", class: "rb-pick", hidden: "", "aria-label": label };
     figure.querySelector("figcaption")?.prepend(made("input", { ...pick, onchange: () => this.#pick(row) }));
   }
 
@@ -181,19 +181,16 @@ export class Grid {
     return tabs.group;
   }
 
-  /** X ticks the clip that has the focus, or the large one; Escape leads back to the grid. */
+  /** Escape leads from the large view back to the grid. */
   #key(event: KeyboardEvent) {
-    const isLarge = this.held.view === "one";
-    const figure = isLarge ? this.figures.get(this.held.row ?? -1) : (event.target as HTMLElement).closest("figure");
-    const canPick = this.#picked.isListening && figure && !isWriting(event);
     const leave = () => {
       this.show("grid");
-      figure?.querySelector<HTMLElement>(".rb-name")?.focus();
+      this.figures
+        .get(this.held.row ?? -1)
+        ?.querySelector<HTMLElement>(".rb-name")
+        ?.focus();
     };
-    answerKey(event, {
-      escape: isLarge ? leave : undefined,
-      x: canPick ? () => this.#pick(Number(figure.dataset.row)) : undefined,
-    });
+    answerKey(event, { escape: this.held.view === "one" ? leave : undefined });
   }
 }
 

@@ -10,24 +10,31 @@ const groups: Map<string, number[]> = ((window as any)[Symbol.for("reelbook.pick
 
 /** The picked rows, as one display has them. */
 export class Picked {
-  readonly key: string;
-  readonly group: string;
   /** Whether a kernel keeps them. */
   isListening = false;
+  readonly key: string;
+  readonly group: string;
   rows: Set<number>;
 
   /** @param changed Called when another display or the kernel changed them. */
-  constructor(
-    { key = "", group = "" }: { key?: string; group?: string },
-    readonly changed: () => void,
-  ) {
+  constructor({ key = "", group = "" }: { key?: string; group?: string }, changed: () => void) {
     this.key = key;
     this.group = group || key;
     this.rows = new Set(groups.get(this.group));
     if (!this.group) return;
-    const received = (event: Event) => this.#receive(event.type, (event as CustomEvent).detail);
-    addEventListener("reelbook:picked", received);
-    addEventListener("reelbook:listens", received);
+    addEventListener("reelbook:picked", ({ detail }: any) => {
+      if (detail.group !== this.group || detail.by === this) return;
+      this.rows = new Set(detail.rows);
+      changed();
+    });
+    addEventListener("reelbook:listens", ({ detail }: any) => {
+      // A kernel listens to one display, and a report to all of its own.
+      if (detail.group === undefined ? detail.key !== this.key : detail.group !== this.group) return;
+      this.isListening = true;
+      // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
+      this.#share(groups.get(this.group) ?? detail.rows);
+      changed();
+    });
     // The kernel's view may have been created before this display.
     if (key) queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key } })));
   }
@@ -51,21 +58,5 @@ export class Picked {
     if (!this.group) return;
     groups.set(this.group, sorted);
     dispatchEvent(new CustomEvent("reelbook:picked", { detail: { group: this.group, rows: sorted, by: this } }));
-  }
-
-  #receive(type: string, { group, key, rows, by }: any) {
-    if (type === "reelbook:listens") {
-      // A kernel listens to one display, and a report to all of its own.
-      if (group === undefined ? key !== this.key : group !== this.group) return;
-      this.isListening = true;
-      // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
-      const newer = groups.get(this.group);
-      if (newer) this.rows = new Set(newer);
-      else this.#share(rows);
-    } else {
-      if (group !== this.group || by === this) return;
-      this.rows = new Set(rows);
-    }
-    this.changed();
   }
 }

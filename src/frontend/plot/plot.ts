@@ -1,22 +1,20 @@
 /**
- * Plots: a point shows its run's poster and values, plays on a click, and is selected by Shift, Ctrl, or a frame around it.
+ * Plots: a point shows its run's poster and values, plays on a click, and is selected with Shift or Ctrl.
  *
  * The drawing is matplotlib's. A pointer means the nearest point of thousands. The keyboard has one stop, which the arrows
  * move from point to point.
  */
 
 import { within } from "../media/clock_time.ts";
-import { answerKey, button, made, payloadOf, shaped } from "../page/element.ts";
+import { answerKey, button, made, payloadOf } from "../page/element.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, Posters, players } from "../page/player.ts";
 import { unpacked } from "../table/query.ts";
 
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
-const DRAG = 5; // Pixels after which a press is a frame.
-const RING = 10;
 const FACTS = 10;
-const HINT = "A click plays; Shift+click or a frame around points selects.";
+const HINT = "A click plays; Shift+click selects.";
 
 /** Left and top in the pixels of the drawing. */
 type Place = [number, number];
@@ -45,10 +43,6 @@ class Plot {
   #card = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
   #stage = made("div", { class: "rb-stage" });
   #select = button("Select", () => this.#toggle(this.#opened ?? this.#current), { class: "rb-pick" });
-  #start: Place | undefined;
-  #frame: SVGRectElement | undefined;
-  /** Around the point whose run is open. */
-  #ring: SVGElement = shaped("circle", {});
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
@@ -66,10 +60,8 @@ class Plot {
     // Not of the drawing, which would become a stop of the keyboard itself.
     this.#stack.addEventListener("focusin", ({ target }) => this.#showCard(this.#points.indexOf(target as SVGElement)));
     this.#stack.addEventListener("focusout", () => this.#hideCard());
-    this.#drawing.addEventListener("pointermove", (event) => this.#move(event));
-    this.#drawing.addEventListener("pointerdown", (event) => this.#press(event));
-    this.#drawing.addEventListener("pointerup", (event) => this.#release(event));
-    this.#drawing.addEventListener("pointercancel", () => this.#endFrame());
+    this.#drawing.addEventListener("click", (event) => this.#click(event as PointerEvent));
+    this.#drawing.addEventListener("pointermove", (event) => this.#showCard(this.#nearest(event)));
     this.#drawing.addEventListener("pointerleave", () => this.#hideCard());
     root.addEventListener("keydown", (event) => this.#key(event));
     this.#mark();
@@ -89,18 +81,13 @@ class Plot {
     this.#points[this.#current].focus();
   }
 
-  /** Where a pointer is, in the pixels of the drawing. */
-  #at(event: PointerEvent): Place {
+  /** @returns The point nearest to a pointer, or -1; of several, the one drawn last, which lies on top. */
+  #nearest({ clientX, clientY, pointerType }: PointerEvent): number {
     const box = this.#drawing.getBoundingClientRect();
     const scale = box.width / this.#drawing.viewBox.baseVal.width;
-    return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
-  }
-
-  /** @returns The nearest point, or -1; of several, the one drawn last, which lies on top. */
-  #nearest([x, y]: Place, reach: number): number {
-    let [nearest, least] = [-1, reach];
+    let [nearest, least] = [-1, pointerType === "touch" ? NEAR_FINGER : NEAR];
     this.#places.forEach(([left, top], point) => {
-      const away = Math.hypot(left - x, top - y);
+      const away = Math.hypot(left - (clientX - box.left) / scale, top - (clientY - box.top) / scale);
       if (away <= least) [nearest, least] = [point, away];
     });
     return nearest;
@@ -139,50 +126,13 @@ class Plot {
     this.#card.dataset.side = this.#places[point][0] > this.#drawing.viewBox.baseVal.width / 2 ? "left" : "right";
   }
 
-  #move(event: PointerEvent) {
-    if (this.#start) return this.#drag(event, this.#start);
-    if (event.pointerType === "touch") return;
-    this.#showCard(this.#nearest(this.#at(event), NEAR));
-  }
-
-  #press(event: PointerEvent) {
-    if (event.button) return;
-    this.#start = this.#at(event);
-    // A finger scrolls the page.
-    if (event.pointerType !== "touch") this.#drawing.setPointerCapture(event.pointerId);
-  }
-
-  #drag(event: PointerEvent, [left, top]: Place) {
-    const [x, y] = this.#at(event);
-    if (event.pointerType === "touch" || (!this.#frame && Math.hypot(x - left, y - top) < DRAG)) return;
-    this.#hideCard();
-    this.#frame ??= this.#drawing.appendChild(shaped("rect", { class: "rb-frame" })) as SVGRectElement;
-    const sides = { x: Math.min(x, left), y: Math.min(y, top), width: Math.abs(x - left), height: Math.abs(y - top) };
-    for (const [name, value] of Object.entries(sides)) this.#frame.setAttribute(name, String(value));
-  }
-
-  #release(event: PointerEvent) {
-    const [begin, isFramed] = [this.#start, this.#frame !== undefined];
-    this.#endFrame();
-    if (!begin) return;
-    const end = this.#at(event);
+  #click(event: PointerEvent) {
+    const point = this.#nearest(event);
     const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
-    if (isFramed) {
-      const inside = this.#rows.filter((_, point) =>
-        this.#places[point].every((at, axis) => (at - begin[axis]) * (at - end[axis]) <= 0),
-      );
-      return this.#pick(isMore ? [...this.#picked.rows, ...inside] : inside);
-    }
-    const point = this.#nearest(end, event.pointerType === "touch" ? NEAR_FINGER : NEAR);
     if (point < 0) return isMore ? undefined : this.#pick([]);
     this.#goTo(point);
     if (isMore) this.#toggle(point);
     else this.open(point);
-  }
-
-  #endFrame() {
-    this.#frame?.remove();
-    this.#frame = this.#start = undefined;
   }
 
   #pick(rows: Iterable<number>) {
@@ -199,11 +149,10 @@ class Plot {
   #mark() {
     const { rows } = this.#picked;
     this.root.toggleAttribute("data-some", rows.size > 0);
-    this.#points.forEach((shape, point) => shape.setAttribute("aria-pressed", String(rows.has(this.#rows[point]))));
-    this.#ring.remove();
-    const [cx, cy] = this.#places[this.#opened ?? -1] ?? [];
-    if (this.#opened !== null)
-      this.#ring = this.#drawing.appendChild(shaped("circle", { cx, cy, r: RING, class: "rb-opened" }));
+    this.#points.forEach((shape, point) => {
+      shape.setAttribute("aria-pressed", String(rows.has(this.#rows[point])));
+      shape.toggleAttribute("data-opened", point === this.#opened);
+    });
     this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
     this.#clear.hidden = !rows.size;
     this.#select.setAttribute("aria-pressed", String(rows.has(this.#rows[this.#opened ?? -1])));
