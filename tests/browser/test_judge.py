@@ -263,7 +263,7 @@ def test_the_player_keeps_its_keys_and_the_next_pair_is_there(bench: Bench, film
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"{JUDGE}.clock.clips.every(clip => clip.shown === 2)")
     page.keyboard.press("?")
-    expect(page.locator("[data-rb-judge-help]")).to_contain_text("X both bad")
+    expect(page.locator(".rb-keys")).to_contain_text("X both bad")
     page.keyboard.press(" ")
     page.wait_for_function(f"{JUDGE}.clock.playing")
     bench.press("a")

@@ -65,8 +65,8 @@ export class Judge {
     this.clock.addEventListener("change", () => {
       if (this.isAsking) this.isPlaying = this.clock.playing;
     });
-    root.addEventListener("keydown", (event) => this.#onKey(event)); // Before the keys of the player.
-    buttons(root, this.clock);
+    root.addEventListener("keydown", (event) => this.#onKey(event));
+    buttons(root, this.clock, root.dataset.help);
     for (const one of this.#parts.answers) {
       // The focus goes to the panel: a space bar would press the button again.
       one.addEventListener("click", () => {
@@ -74,7 +74,7 @@ export class Judge {
         this.answer(one.dataset.rbAnswer ?? "");
       });
     }
-    const tools = { undo: () => this.undo(), rank: () => this.rank(), help: () => this.#toggleHelp() };
+    const tools = { undo: () => this.undo(), rank: () => this.rank() };
     for (const [name, act] of Object.entries(tools))
       root.querySelector(`[data-rb-tool="${name}"]`)?.addEventListener("click", act);
     for (const slot of slots) slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle());
@@ -99,7 +99,6 @@ export class Judge {
       slots: [...root.querySelectorAll<HTMLElement>(".rb-judge-slot")],
       transport: find("[data-rb-transport]"),
       words: find(".rb-judge-words"),
-      help: find("[data-rb-judge-help]"),
     };
   }
 
@@ -219,10 +218,6 @@ export class Judge {
     this.start();
   }
 
-  #toggleHelp() {
-    this.#parts.help.hidden = !this.#parts.help.hidden;
-  }
-
   #say(words: string, isWrong: boolean = false) {
     this.#parts.words.textContent = words;
     this.#parts.words.classList.toggle("rb-judge-wrong", isWrong);
@@ -231,7 +226,7 @@ export class Judge {
   #onKey(event: KeyboardEvent) {
     if (isWriting(event) || this.#parts.live.hidden) return;
     const undo = () => this.undo();
-    const known: Record<string, () => unknown> = { u: undo, backspace: undo, "?": () => this.#toggleHelp() };
+    const known: Record<string, () => unknown> = { u: undo, backspace: undo };
     for (const { dataset } of this.#parts.answers)
       known[dataset.rbKey?.toLowerCase() ?? ""] = () => this.answer(dataset.rbAnswer ?? "");
     const act = known[event.key.toLowerCase()];

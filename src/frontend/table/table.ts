@@ -227,8 +227,8 @@ class Table {
     const cell = made("td", { class: column.isRight ? "rb-right" : "" });
     if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
     else if (!column.isRight && words.length > MAX_CHARS) {
-      const open = { class: "rb-text", title: words.slice(0, 600) };
-      cell.append(button(made("bdi", {}, words.slice(0, 200)), () => this.#show(row, words), open));
+      const name = made("summary", {}, made("bdi", {}, words.slice(0, 200)));
+      cell.append(made("details", { class: "rb-text", title: words.slice(0, 600) }, name, made("bdi", {}, words)));
     } else if (column.role === "state") {
       // The sign alone has a colour.
       const [, sign = "", word] = /^(\S+ )?(.*)$/s.exec(words) ?? [];
@@ -283,13 +283,12 @@ class Table {
     made("a", { href: `data:text/csv;charset=utf-8,${text}`, download: "runs.csv" }).click();
   }
 
-  /** Show the files of a row below it, and a text where one was asked for. */
-  #show(row: number, words: string = "") {
+  /** Show the files of a row below it. */
+  #show(row: number) {
     this.#close();
     const label = this.#captions[row];
     const files = players(this, { at: row, row, files: this.#files[row] ?? [], label });
     const node = detail(label, files, () => this.#leave());
-    if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
     const line = made("tr", { class: "rb-stage" }, this.#wide("td", node));
     this.#open = { row, line };
     this.#rows.get(row)?.after(line);
@@ -330,9 +329,11 @@ class Table {
     if (!this.#open) return;
     const { row, line } = this.#open;
     if (!line.contains(target) && !this.#rows.get(row)?.contains(target)) return;
-    const arrows = { ArrowDown: () => this.#step(row, 1), ArrowUp: () => this.#step(row, -1) };
-    // A long text scrolls.
-    answerKey(event, { Escape: () => this.#leave(), ...(target.matches(".rb-words") ? {} : arrows) });
+    answerKey(event, {
+      Escape: () => this.#leave(),
+      ArrowDown: () => this.#step(row, 1),
+      ArrowUp: () => this.#step(row, -1),
+    });
   }
 }
 

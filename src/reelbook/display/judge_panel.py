@@ -17,8 +17,6 @@ RUN_AGAIN = (
 
 JUDGE_ON = "Run the cell again to judge on."
 
-_PLAYER_HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range"
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
@@ -77,7 +75,7 @@ def judge_bundle(
         ranking=ranking,
         letters=("A", "B") if kind == PAIRS else ("",),
         answers=answers,
-        help=f"{keys} · U or Backspace undo · {_PLAYER_HELP}",
+        help=f" · {keys} · U or Backspace undo",
     )
     html = str(render_style(*STYLES) + root + render_script(SCRIPT))
     return {"text/plain": f"{question} {summary}".strip(), "text/html": html}
