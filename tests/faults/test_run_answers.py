@@ -15,13 +15,12 @@ import pytest
 
 import reelbook as rb
 from reelbook.display.sweep_panel import format_panel, render_panel
-from reelbook.transport import http, poller
-from reelbook.transport.http import RetryPolicy
+from reelbook.transport import poller
 from tests.faults.nursery import PATIENCE, until
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn, media
 from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
-from tests.transport.variants import Hosted, Reply, page
+from tests.transport.variants import Hosted, Reply
 
 OWN_SHAPE = frozenset({"gate", "call", "path", "query"})
 """Bodies in which services of this family refuse a call, too."""
@@ -99,27 +98,6 @@ def test_a_sweep_that_meets_a_page_at_once_pays_for_no_other_run(tmp_path: Path,
 
     assert Counter(table["status"]) == {"uncertain": 1, "not started": 19}
     assert len(hosted.charges) == 1
-
-
-@pytest.mark.parametrize("answer", [page(403), page(404), page(429), Reply(422, {"message": "no route"})], ids=str)
-def test_a_service_that_recognises_repetitions_is_asked_again_with_the_same_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Reply
-) -> None:
-    """There the page costs nothing: the repetition tells what became of the run."""
-    monkeypatch.setattr(
-        http,
-        "RetryPolicy",
-        lambda: RetryPolicy(free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3),
-    )
-    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
-        hosted.on("GET", "/", {"service": "lab", "id": "lab", "features": ["idempotency"]})
-        hosted.on("POST", "/models/run", answer, {"requestId": "r-1"})
-        run = client.start(BOAT.revised(seed=1))
-        keys = [one.headers["idempotency-key"] for one in hosted.seen("POST", "/models/run")]
-
-    assert run.request_id == "r-1"
-    assert len(keys) == 2
-    assert len(set(keys)) == 1
 
 
 def outcome(client: rb.Client, seed: int) -> str:

@@ -190,11 +190,11 @@ def test_a_definite_refusal_of_a_paid_call_is_no_uncertain_run(hosted: Hosted, s
 
 def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted: Hosted, clock: Clock) -> None:
     """A lost answer is asked for again, and the service can tell that it is the same request."""
-    lost = [Reply(fault="close"), page(502), Reply(503, {}, {"retry-after": "9"})]
+    lost = [Reply(fault="close"), page(403), Reply(503, {}, {"retry-after": "9"}), Reply(422, {"message": "no route"})]
     hosted.on("POST", RUN, *lost, {"requestId": "r"})
 
     assert paid(hosted.base_url, idempotency_key="k-1", clock=clock) == "r"
-    assert [one.headers["idempotency-key"] for one in hosted.seen()] == ["k-1"] * 4
+    assert [one.headers["idempotency-key"] for one in hosted.seen()] == ["k-1"] * 5
     assert clock.slept[2] >= 9
 
 

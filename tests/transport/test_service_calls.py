@@ -103,9 +103,6 @@ def test_every_way_of_accepting_a_run_is_understood(
     assert hosted.seen()[0].headers["content-type"] == "application/json"
 
 
-# Prices, models, accounts, uploads
-
-
 BOAT = TextToVideo(prompt="a paper boat")
 
 
@@ -172,17 +169,6 @@ def test_an_answer_comes_to_what_it_means(hosted: Hosted, call: str, answer: Any
     else:
         assert found == expected
     assert len(hosted.seen(method, path)) == 1
-
-
-@pytest.mark.parametrize("answer", [{}, {"status": "IN_QUEUE"}, {"requestId": ""}, {"requestId": True}, "r-1"], ids=str)
-def test_an_acceptance_that_names_nothing_is_an_uncertain_run(hosted: Hosted, answer: Any) -> None:
-    """It may be running, and nobody here knows under which name."""
-    hosted.on("POST", RUN, Reply(200, answer))
-
-    error = told(lambda calls: calls.run(MODEL, {}, credits=53), hosted.base_url)
-
-    assert isinstance(error, errors.UncertainRun)
-    assert len(hosted.seen()) == 1
 
 
 def test_ids_stay_one_part_of_the_path_and_cannot_lead_to_another_address(hosted: Hosted) -> None:
