@@ -3,7 +3,8 @@ import { act } from "preact/test-utils";
 import { expect, test, vi } from "vitest";
 import { Gallery } from "./gallery.tsx";
 
-test("a gallery says that it looks until the kernel has answered", async () => {
+/** A gallery, what it asks the kernel, and what the kernel has on its shelf. */
+async function drawn() {
   const asked: any[] = [];
   const heard = new Map<string, (content: unknown) => void>();
   let shelf: any = { cards: [], total: 0 };
@@ -15,14 +16,38 @@ test("a gallery says that it looks until the kernel has answered", async () => {
       return () => heard.delete(key);
     },
   };
-  await act(() => render(<Gallery link={link} />, document.body));
-  const words = () => document.querySelector('[role="status"]')?.textContent;
+  const root = document.createElement("div");
+  document.body.replaceChildren(root);
+  await act(() => render(<Gallery link={link} />, root));
+  const put = (now: unknown) => {
+    shelf = now;
+    return act(() => heard.get("change:shelf")?.({}));
+  };
+  return { root, asked, put };
+}
+
+test("a gallery says that it looks until the kernel has answered", async () => {
+  const { root, asked, put } = await drawn();
+  const words = () => root.querySelector('[role="status"]')?.textContent;
 
   const before = words();
   await vi.waitFor(() => expect(asked).toHaveLength(1));
-  shelf = { ...shelf, of: 0 };
-  await act(() => heard.get("change:shelf")?.({}));
+  await put({ cards: [], total: 0, of: 0 });
 
   expect(asked[0]).toMatchObject({ do: "find" });
   expect([before, words()]).toEqual(["Looking", ""]);
+});
+
+test("a run that is large is drawn again once it has ended", async () => {
+  const { root, asked, put } = await drawn();
+  const run = { key: "7", status: "running", mark: "◑", title: "a boat", name: "", facts: [], error: "" };
+  await put({ cards: [run], total: 1, of: 1 });
+
+  await act(() => root.querySelector<HTMLElement>("[data-run]")?.click());
+  await put({ cards: [{ ...run, status: "completed" }], total: 1, of: 1 });
+
+  expect(asked.filter((message) => message.do === "show")).toEqual([
+    { do: "show", run: "7" },
+    { do: "show", run: "7" },
+  ]);
 });

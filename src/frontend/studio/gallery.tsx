@@ -52,7 +52,6 @@ export function Gallery({ link }: { link: KernelLink }) {
     draw("");
     if (!key) root.current?.querySelector<HTMLElement>(`[data-run="${opened}"]`)?.focus();
     else if (key === COMPARISON) act("compare", picked);
-    else link.ask({ do: "show", run: key });
     setOpened(key);
   };
   useNews(link, ["ended"], {
@@ -80,12 +79,12 @@ export function Gallery({ link }: { link: KernelLink }) {
   useLayoutEffect(() => {
     large.current?.focus({ preventScroll: true });
     large.current?.scrollIntoView({ block: "nearest" });
-    const viewer = large.current;
-    // The clips of a comparison are let go with it.
-    return () => (viewer?.querySelector("[data-rb-compare]") as any)?.compare?.close();
   }, [opened]);
 
   const run: Run | undefined = runs.find(({ key }: Run) => key === opened);
+  useEffect(() => {
+    if (opened && opened !== COMPARISON) link.ask({ do: "show", run: opened });
+  }, [opened, run?.status]);
   const at = runs.indexOf(run);
   const newer = runs[at - 1]?.key;
   const older = run && runs[at + 1]?.key;
