@@ -259,9 +259,8 @@ class _Builder:
         for name in dict.fromkeys(name for fields, *_ in parts for name in fields):
             listed = [fields[name] for fields, *_ in parts if name in fields]
             joined = {"anyOf": listed} if any(source != listed[0] for source in listed) else listed[0]
-            if len(listed) < len(parts):
-                # Giving a field of some alternatives only, even with its default, would select one of them.
-                joined = {"allOf": [joined], "default": None}
+            # Giving a field of some alternatives only, even with its default, would select one of them.
+            joined = joined if len(listed) == len(parts) else {"allOf": [joined], "default": None}
             rules[name] = {"allOf": [rules[name], joined]} if name in rules else joined
             required += [name] if all(name in needed for _, needed, _ in parts) else []
         others = others or any(more and fields for fields, _, more in parts)

@@ -295,9 +295,7 @@ def read_plan_file(path: str | Path) -> PlanFile:
     """Read the file of a plan."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise usage_error(f"{path} could not be read: {error.strerror}.") from error
-    except (TypeError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise usage_error(f"{path} could not be read as TOML: {error}.") from error
     try:
         return PlanFile.model_validate(_replace(data, NOTHING, None))

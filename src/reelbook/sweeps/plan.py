@@ -162,17 +162,8 @@ class Plan:
         return format_plan(self, self.known)
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
-        """The runs for which the predicate is true; an impossible run for which it fails is kept."""
-
-        def is_kept(row: Row) -> bool:
-            try:
-                return bool(predicate(row))
-            except Exception:
-                if row.input is not None:
-                    raise
-                return True
-
-        return self._with_rows(row for row in self.rows if is_kept(row))
+        """The runs for which the predicate is true; of an impossible run it sees the values that were given."""
+        return self._with_rows(row for row in self.rows if predicate(row))
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""

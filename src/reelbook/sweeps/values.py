@@ -63,7 +63,7 @@ def coerce_value(value: Any) -> Any:
         changed = value.changed()
         items = value._values().items()
         return {name: coerce_value(item) for name, item in items if item is not None or name in changed}
-    if isinstance(value, Size):  # Before pictures, because it has `read`, like an open file.
+    if isinstance(value, Size):
         return str(value)
     if _is_picture(value):
         with suppress(NotAPicture):  # It is reported by each run that has it, like any other invalid value.
