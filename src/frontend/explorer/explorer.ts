@@ -185,7 +185,7 @@ function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null): (wor
   const saySaved = ({ path, size }: any) => say("Saved ", made("code", {}, made("bdi", {}, path)), ` · ${size}`);
   const sayUse = ({ code, name }: any) => {
     const shown = made("code", {}, code);
-    const copy = button("Copy code", () => copyText(copy, code, shown), { class: "rb-link" });
+    const copy = button("Copy code", () => copyText(copy, code), { class: "rb-link" });
     say(shown, " · ", copy, name ? "" : " · First give the explorer a name: explorer = run.video.explore().");
   };
 

@@ -80,7 +80,7 @@ function enhance(root: HTMLElement) {
   const link = media && saveLink(media, root);
   if (link) upgrade(media, root, link);
   for (const code of root.querySelectorAll("pre > code")) {
-    const button = made("button", { onclick: () => copyText(button, code.textContent ?? "", code) }, "Copy");
+    const button = made("button", { onclick: () => copyText(button, code.textContent ?? "") }, "Copy");
     code.closest("pre")?.before(button);
   }
   if (!video) return;

@@ -75,7 +75,7 @@ describe("a connection", () => {
     link.isLost = true;
     link.heard.comm_live_update();
 
-    expect((await file).words).toBe("The kernel has ended; run the cell again to see it here.");
+    expect((await file).words).toBe("The kernel has ended; run the cell again to continue.");
     expect((await answer).gone).toBe("The kernel has ended; run the cell again to continue.");
     expect(words).toEqual(["The kernel has ended; run the cell again to continue."]);
   });

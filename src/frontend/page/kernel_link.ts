@@ -1,7 +1,6 @@
 /** The page's end of a connection: sends to the kernel what displays of its key ask for, and hands out what comes back. */
 
-const GONE = "The kernel has ended; run the cell again to see it here.";
-const GONE_DOING = "The kernel has ended; run the cell again to continue.";
+const GONE = "The kernel has ended; run the cell again to continue.";
 const ASK_AGAIN = 3000; // Milliseconds after which a message may have been lost with a connection.
 
 /** An address and what decodes it, or words that say why there is none. */
@@ -42,8 +41,8 @@ export function serveFiles({ model }: { model: any }) {
   const lose = () => {
     isLost = true;
     for (const [name, { asked }] of orders) if (asked < Infinity) refuse(name, GONE);
-    for (const id of doing.keys()) done(id, { gone: GONE_DOING });
-    announce("gone", { words: GONE_DOING });
+    for (const id of doing.keys()) done(id, { gone: GONE });
+    announce("gone", { words: GONE });
   };
 
   /** @param want A row, the place of a file, and which copy of it where not the file itself. */
@@ -90,7 +89,7 @@ export function serveFiles({ model }: { model: any }) {
       event.preventDefault();
       const id = String(Math.random()); // Other pages of the same notebook hear the answer, too.
       doing.set(id, answer);
-      send({ ...message, id }, () => done(id, { gone: GONE_DOING }));
+      send({ ...message, id }, () => done(id, { gone: GONE }));
     },
     is: (event) => isLost || event.preventDefault(),
     built: listens,

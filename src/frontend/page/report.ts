@@ -43,5 +43,5 @@ unfold();
 for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
   button.hidden = false;
   const code = button.parentElement?.querySelector("code") as HTMLElement;
-  button.addEventListener("click", () => copyText(button, code.textContent ?? "", code));
+  button.addEventListener("click", () => copyText(button, code.textContent ?? ""));
 }
