@@ -77,7 +77,7 @@ def test_polars_reads_it_through_arrow(table: pd.DataFrame) -> None:
 
 
 def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
-    """Runs, successes, credits, and what one of them costs."""
+    """Runs, successes, credits, seconds, and what one of them costs."""
     by = table.reel.cost("fps")
     whole = table.reel.cost()
 
@@ -87,6 +87,8 @@ def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
     assert list(by["estimated"]) == [106, 106]
     assert list(by["charged"]) == [106, 106]
     assert list(by["credits_per_success"]) == [53.0, 53.0]
+    assert by.loc[6.0, "seconds"] == pytest.approx(3.0)
+    assert by.loc[12.0, "seconds"] == pytest.approx(1.5)
     assert int(whole["credits"].item()) == 212
     with pytest.raises(rb.ReelbookError, match="Did you mean 'fps'"):
         table.reel.cost("fbs")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..media.local_file import LocalFile
+from ..models.base import File
 from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
@@ -209,6 +213,8 @@ def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) ->
     if {"num_frames", "frame_rate"} <= {*table.columns}:
         frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
         seconds = (frames / rates).where(rates.gt(0) & is_completed).astype("Float64")
+    if VIDEO in table.columns:
+        seconds = seconds.fillna(table[VIDEO].where(seconds.isna() & is_completed).map(_read_seconds).astype("Float64"))
     is_known = counted.notna() & (seconds.notna() | ~is_completed)
     facts = pd.DataFrame({
         "runs": 1, "completed": is_completed.astype("Int64"), "credits": counted, "estimated": estimated,
@@ -224,6 +230,15 @@ def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) ->
     # Without completed videos the sum is 0; the order of floating-point summation does not change a rounded one.
     costs["seconds"] = costs["seconds"].fillna(0.0).round(6)
     return Costs(costs[list(COST_COLUMNS)])
+
+
+@lru_cache(maxsize=20_000)
+def _read_seconds(path: Any) -> float | None:
+    """The duration of a clip whose row does not tell it; None if it cannot be read."""
+    try:
+        return LocalFile(Path(path), File(url="")).probe.seconds if isinstance(path, str) else None
+    except ReelbookError:
+        return None
 
 
 def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
