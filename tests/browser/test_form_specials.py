@@ -177,19 +177,6 @@ def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
     assert drafted(page, "seed") is None
 
 
-def test_four_seeds_are_offered_where_there_are_sweeps(build: Build) -> None:
-    """The button opens the sweep of its field; where there are none it is not there."""
-    page = build(SEED)
-    button = page.get_by_role("button", name="Try four seeds")
-    expect(button).to_be_hidden()
-
-    page.evaluate("() => { window.swept = []; link.openSweep = (name) => swept.push(name); }")
-    page.evaluate("judge([])")
-    button.click()
-
-    assert page.evaluate("swept") == ["seed"]
-
-
 def test_what_is_taken_is_seen_without_colours(build: Build) -> None:
     """Where the host takes all colours away, an outline says which choice is taken; a segment is bold besides, and moves none."""
     page = build(RESOLUTION | {"special": "plain"}, ASPECT)
@@ -268,7 +255,6 @@ def test_frames_keep_to_the_steps_of_the_field(build: Build) -> None:
 def test_special_controls_are_for_everybody(build: Build, scheme: str, width: int) -> None:
     """Nothing grave for axe-core, nothing faint, nothing beyond its place, every control reached by Tab and seen there."""
     page = build(*ALL, draft=DRAFT, width=width, scheme=scheme)
-    page.evaluate("() => { link.openSweep = () => {}; }")
 
     shot(page, f"form-specials-{scheme}-{width}", whole=True)
 

@@ -167,14 +167,17 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     assert reached == [{"place": place, "isSeen": True} for place in range(len(controls))]
 
 
-def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
-    """The four seeds after this one are an axis by one click; a page that comes back has the results again, in silence."""
+def test_it_is_opened_again_and_in_another_view(sweeping: OpenNotebook) -> None:
+    """Four seeds from this one are proposed; a page that comes back has the results again, in silence."""
     page = sweeping.page
     page.locator(ROOT).get_by_role("button", name="Close the sweep").click()
     expect(page.locator(ROOT)).to_be_hidden()
     page.locator("[data-field=seed] input[type=text]").fill("40")
 
-    page.get_by_role("button", name="Try four seeds").click()
+    page.get_by_role("button", name="Sweep…").click()
+    page.locator(ROOT).get_by_role("button", name="Remove Seed").click()
+    page.get_by_role("button", name="Add a field").click()
+    page.get_by_label("Field to vary").last.select_option("seed")
     expect(page.get_by_role("textbox", name="Values of Seed")).to_have_value("40-43")
     expect(page.locator(".rbf-sweep-line")).to_contain_text("848 credits (exact)")
     spend = page.locator(PAY).get_by_label("Spend at most")

@@ -62,9 +62,8 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
 function Form({ link, name }: { link: FormLink; name: string }) {
   const { model } = link;
   const { title, model: id, purpose, fields } = model.get("sheet");
-  const [swept, sweep] = useState<{ field?: string } | null>(null);
+  const [isSwept, sweep] = useState(false);
   const sweeper = useRef<HTMLButtonElement>(null);
-  link.openSweep = (field) => sweep({ field });
   useHiddenTwin(model, FORM_OUTPUT);
   useNews(link, ["change:records"]);
   return (
@@ -82,10 +81,10 @@ function Form({ link, name }: { link: FormLink; name: string }) {
         <Foot link={link} name={name}>
           <Quiet
             title="Run many variations of this form"
-            aria-expanded={!!swept}
+            aria-expanded={isSwept}
             aria-controls={`${name}-sweep`}
             buttonRef={sweeper}
-            act={() => sweep(swept ? null : {})}
+            act={() => sweep(!isSwept)}
           >
             Sweep…
           </Quiet>
@@ -93,9 +92,9 @@ function Form({ link, name }: { link: FormLink; name: string }) {
         <Sweep
           link={link}
           name={name}
-          opened={swept}
+          isOpen={isSwept}
           close={() => {
-            sweep(null);
+            sweep(false);
             sweeper.current?.focus();
           }}
         />

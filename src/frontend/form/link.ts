@@ -116,8 +116,6 @@ export class FormLink extends KernelLink {
   readonly voice = made("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
   draft: Record<string, any>;
   state: FormState;
-  /** Opens the sweep of a field, in forms that have sweeps. */
-  openSweep?: (field?: string) => void;
   /** Whether what begins next is to be brought into view: somebody has just started it here. */
   isAwaited = false;
   /** Whether the kernel has received all edits made here. */

@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { CONTROLS, Counter, currentOf, type FieldProps, NumberRow, Segments, textFacts } from "./fields.tsx";
-import { Quiet, SignButton, useShelf } from "./ui.tsx";
+import { SignButton, useShelf } from "./ui.tsx";
 import { type Choice, findTrack, type Node, readNumber, textOf } from "./values.ts";
 
 // The largest number that a throw of the dice gives; every service takes it.
@@ -54,7 +54,7 @@ function Prompt(field: FieldProps) {
 }
 
 function Seed(field: FieldProps) {
-  const { node, value, change, link, path } = field;
+  const { node, value, change } = field;
   const isLocked = (value ?? "") !== "";
   return (
     <div class="rbf-seed rbf-row">
@@ -68,12 +68,6 @@ function Seed(field: FieldProps) {
           aria-pressed={isLocked}
           act={() => change(isLocked ? undefined : drawSeed(node))}
         />
-      )}
-      {path.length === 1 && link.openSweep && (
-        // The kernel proposes this seed and the three after it.
-        <Quiet title="Sweep this seed and the three after it" act={() => link.openSweep?.(String(path[0]))}>
-          Try four seeds
-        </Quiet>
       )}
     </div>
   );

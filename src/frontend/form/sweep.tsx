@@ -34,12 +34,11 @@ const parseWhole = (text: string) => (/^\d{1,15}$/.test(text.trim()) ? Number(te
 interface SweepProps {
   link: FormLink;
   name: string;
-  /** For which field it was opened. */
-  opened: { field?: string } | null;
+  isOpen: boolean;
   close: () => void;
 }
 
-export function Sweep({ link, name, opened, close }: SweepProps) {
+export function Sweep({ link, name, isOpen, close }: SweepProps) {
   const { model } = link;
   const nodes: Node[] = model.get("sheet").fields.filter(canVary);
   // What another view of the same form has typed is planned there.
@@ -64,23 +63,22 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
     say("");
     count(number + 1);
   };
-  const add = (now: Row[], row: Row) => {
-    change([...now, row]);
+  const add = (now: Row[]) => {
+    change([...now, { name: "" }]);
     next.current = `[data-row="${now.length}"] select`;
   };
   useLayoutEffect(() => {
     // What is closed costs nothing: no plan is made for it.
-    if (!opened) return rows.length ? change(rows) : undefined;
-    const { field = "" } = opened;
-    const others = rows.filter((row) => row.name && row.name !== field);
-    if (field || !others.length) add(others, { name: field });
-    else change(others);
+    if (!isOpen) return rows.length ? change(rows) : undefined;
+    const chosen = rows.filter((row) => row.name);
+    if (chosen.length) change(chosen);
+    else add([]);
     view.current?.scrollIntoView({ block: "nearest" });
-  }, [opened]);
+  }, [isOpen]);
   useEffect(() => {
     if (!number) return;
     const timer = setTimeout(() => {
-      const axes = opened ? rows.filter((row) => row.name) : [];
+      const axes = isOpen ? rows.filter((row) => row.name) : [];
       link.ask({ do: "sweep", view: link.view, n: number, axes, spend: parseWhole(spend) });
     }, PAUSE);
     return () => clearTimeout(timer);
@@ -121,7 +119,7 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
   };
 
   return (
-    <section class="rbf-sweep" id={`${name}-sweep`} aria-label="Sweep" hidden={!opened} ref={view}>
+    <section class="rbf-sweep" id={`${name}-sweep`} aria-label="Sweep" hidden={!isOpen} ref={view}>
       <div class="rbf-sweep-head">
         <b>Sweep</b>
         <span class="rbf-caption">One run for every combination of the values.</span>
@@ -146,7 +144,7 @@ export function Sweep({ link, name, opened, close }: SweepProps) {
       ))}
       {rows.length < nodes.length && (
         <div>
-          <Quiet data-do="add" act={() => add(rows, { name: "" })}>
+          <Quiet data-do="add" act={() => add(rows)}>
             Add a field
           </Quiet>
         </div>
