@@ -54,11 +54,6 @@ class PlanPreview:
         return [(counts[key], due[key]) for key in dict.fromkeys(row.key for row in rows) if key in due]
 
     @property
-    def is_unpriced(self) -> bool:
-        """Whether the price of some runs is unknown."""
-        return any(price is None for _, price in self.costs)
-
-    @property
     def due(self) -> int:
         """What all of them cost."""
         return sum(price or 0 for _, price in self.costs)
@@ -141,7 +136,7 @@ def offer_sweep(preview: PlanPreview, spend: int | None) -> dict[str, Any]:
     offer: dict[str, Any] = {"spend": shown, "cost": cost, "label": "Run", "ready": False}
     if not preview.plan.distinct:
         return {**offer, "why": "No run of this plan is possible."}
-    if preview.is_unpriced:
+    if any(price is None for _, price in preview.costs):
         return {**offer, "why": NO_PRICE}
     total = sum(count for count, _ in preview.costs)
     found = sum(row.input is not None for row in preview.plan) - total
