@@ -58,14 +58,9 @@ export class Clock extends EventTarget implements Player {
     return this.#playing;
   }
 
-  get speed() {
-    return this.#speed;
-  }
-
-  set speed(speed) {
+  setSpeed(speed: number) {
     this.#set(this.time);
     this.#speed = speed;
-    this.#notify();
   }
 
   /** What is the same in all clips: the `time`, or the number of the `frame`. */

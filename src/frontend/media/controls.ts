@@ -5,12 +5,7 @@ import type { Clock } from "./clock.ts";
 
 /** The list that the question mark shows. */
 export const KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
-const SPEEDS: [number, string][] = [
-  [0.25, "¼ ×"],
-  [0.5, "½ ×"],
-  [1, "1 ×"],
-  [2, "2 ×"],
-];
+const SPEEDS = [0.25, 0.5, 1, 2].map((speed): [number, string] => [speed, `${speed} ×`]);
 /** Drawn, because fonts may have coloured pictures for these characters. */
 const ICONS = {
   play: "M4 2.5v11l9-5.5z",
@@ -47,16 +42,9 @@ export function buttons(root: HTMLElement, clock: Clock, more = "") {
   play.append(icon("pause", "rb-off"));
   const on = act("on", "One frame on", "One frame on (→)", icon("on"), () => clock.step(1));
   const [count, seconds] = [made("bdi"), made("span")];
-  const by = choose(
-    "the same in all clips",
-    [
-      ["time", "same time"],
-      ["frame", "same frame"],
-    ],
-    "time",
-    (value) => (clock.by = value),
-  );
-  const speed = choose("speed", SPEEDS, clock.speed, (value) => (clock.speed = Number(value)));
+  const ways = ["time", "frame"].map((way): [string, string] => [way, `same ${way}`]);
+  const by = choose("the same in all clips", ways, "time", (value) => (clock.by = value));
+  const speed = choose("speed", SPEEDS, 1, (value) => clock.setSpeed(Number(value)));
   [by.dataset.rbDo, speed.dataset.rbDo] = ["by", "speed"];
   const loop = act("loop", "Loop", "Begin again at the end (L)", icon("loop"), () => clock.turnLoop());
   const again = "at this frame; once more, all plays again";

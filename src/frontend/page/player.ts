@@ -49,7 +49,6 @@ export function player(wanted: Wanted, [width, height]: Size, poster: HTMLElemen
     note.textContent = "preview";
     note.title = "A small copy that is saved with the page; the original plays while the kernel runs.";
     slot.replaceChildren(media(url, wanted, at, tell), ...(isPreview ? [note] : []));
-    slot.classList.toggle("rb-preview", isPreview);
     slot.classList.remove("rb-told");
   };
   const { known } = wanted;
