@@ -45,8 +45,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 TOGETHER = [
     # One JupyterLab with its page takes ten seconds to start, and one notebook with everything half a minute to run.
     {f"tests/browser/test_{name}.py" for name in (
-        "access", "survival", "form", "form_guest", "form_models", "form_sweep", "sweep_panel", "studio", "screens",
-        "first_video", "originals", "hostile", "grid", "form_race", "race_panel",
+        "access", "survival", "form", "form_guest", "form_models", "form_sweep", "sweep_panel", "studio",
+        "first_video", "originals", "hostile", "grid",
     )},
 ]  # fmt: skip
 """Modules that one worker runs, because they share what takes long to make."""

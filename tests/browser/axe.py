@@ -65,16 +65,7 @@ FOCUSED = """() => {
 }"""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One rule that is broken."""
-
-    rule: str
-    impact: str
-    places: tuple[str, ...]
-
-
-def findings(page: Page, roots: str, *, colours: bool = True) -> list[Finding]:
+def findings(page: Page, roots: str, *, colours: bool = True) -> list[str]:
     """The grave findings of axe-core within these elements; what else is on the page is not ours.
 
     Where `faint` is asked as well, axe need not look at colours, which takes it most of its time.
@@ -86,7 +77,7 @@ def findings(page: Page, roots: str, *, colours: bool = True) -> list[Finding]:
         ".then(result => result.violations.map(v => ({rule: v.id, impact: v.impact, places: v.nodes.map(n => n.html.slice(0, 120))})))",
         [roots, colours],
     )
-    return [Finding(one["rule"], one["impact"], tuple(one["places"][:4])) for one in told if one["impact"] in GRAVE]
+    return [f"{one['rule']}: {one['places'][:4]}" for one in told if one["impact"] in GRAVE]
 
 
 def faint(page: Page, roots: str, *, least: float = 4.5) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Error, Page
+from playwright.sync_api import Browser, Dialog, Error, Page, Request
 
 PAGE = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}"
@@ -38,6 +38,28 @@ def new_page(chromium: Browser, **options: Any) -> Iterator[Page]:
     with without_errors(context.new_page()) as page:
         yield page
         context.close()
+
+
+@contextmanager
+def from_disk(chromium: Browser, path: Path, **options: Any) -> Iterator[tuple[Page, list[str]]]:
+    """A page of its own folder, cut off from any network; every address outside that it asks for, and its complaints."""
+    context = chromium.new_context(offline=True, **{"viewport": {"width": 1200, "height": 900}, **options})
+    page, noted = context.new_page(), list[str]()
+
+    def note_dialog(dialog: Dialog) -> None:
+        noted.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def note_request(request: Request) -> None:
+        if not request.url.startswith(("data:", "blob:", path.parent.as_uri())):
+            noted.append(request.url)
+
+    page.on("request", note_request)
+    page.on("pageerror", lambda error: noted.append(f"uncaught: {error}"))
+    page.on("dialog", note_dialog)
+    page.goto(path.as_uri())
+    yield page, noted
+    context.close()
 
 
 def fill(

@@ -11,14 +11,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import nbformat
-from nbformat.sign import NotebookNotary
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect
 from playwright.sync_api import TimeoutError as PageTimeout
 
@@ -83,29 +81,15 @@ class Lab:
 
     def write(self, name: str, *texts: str) -> Path:
         """The path of a new notebook with these cells."""
-        book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-        book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
-        book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        path = self.root / f"{name}.ipynb"
-        nbformat.write(book, path)  # type: ignore[no-untyped-call]
-        return path
+        return write_notebook(self.root / f"{name}.ipynb", *texts)
 
     def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command(), env=self._environment(), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        try:
-            self._wait_until_it_answers()
-        except BaseException:
-            self._stop()
-            raise
+        self._server = started(self._command(), self._environment(), self._log, self._answers)
+        self._server.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
+    def __exit__(self, *error: Any) -> None:
+        self._server.__exit__(*error)
 
     def address(self, notebook: Path) -> str:
         """Where the page of one notebook is, without the panels around it."""
@@ -117,16 +101,10 @@ class Lab:
         with urllib.request.urlopen(request, timeout=5) as response:
             return json.load(response)
 
-    def trust(self, notebook: Path) -> None:
-        """Sign a notebook, as somebody does who trusts what it shows."""
-        notary = NotebookNotary(data_dir=str(self._home / FOLDERS["JUPYTER_DATA_DIR"]))  # type: ignore[no-untyped-call]
-        notary.sign(nbformat.read(notebook, as_version=4))  # type: ignore[no-untyped-call]
-
     def has_idle_kernel(self, notebook: Path) -> bool:
         """Whether the notebook's kernel waits for work and a page is connected to it."""
-        kernels = [
-            session["kernel"] for session in self.api("/api/sessions") if session["path"] == self._path(notebook)
-        ]
+        path = str(notebook.relative_to(self.root))
+        kernels = [session["kernel"] for session in self.api("/api/sessions") if session["path"] == path]
         return any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in kernels)
 
     def _quieten(self) -> None:
@@ -134,9 +112,6 @@ class Lab:
         settings = self._home / FOLDERS["JUPYTERLAB_SETTINGS_DIR"] / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)
         (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
-
-    def _path(self, notebook: Path) -> str:
-        return str(notebook.relative_to(self.root))
 
     def _command(self) -> list[str]:
         module, options = self.app
@@ -158,27 +133,12 @@ class Lab:
         own = {name: str(self._home / folder) for name, folder in FOLDERS.items()}
         return {**kept, **own, "JUPYTER_PREFER_ENV_PATH": "1"}
 
-    def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                break
-            try:
-                self.api("/api/status")
-            except OSError:
-                time.sleep(PAUSE_SECONDS)
-            else:
-                return
-        raise AssertionError(f"JupyterLab did not start:\n{self._log.read_text()[-3000:]}")
-
-    def _stop(self) -> None:
-        """End the server, its kernels, and the services that notebooks started: all are in its process group."""
-        self._process.send_signal(signal.SIGTERM)
+    def _answers(self) -> bool:
         try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self.api("/api/status")
+        except OSError:
+            return False
+        return True
 
 
 class OpenNotebook:
@@ -212,9 +172,7 @@ class OpenNotebook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None and self._sort != "own" and self._sort not in self.lab.pages and self.page.evaluate(CLEAR):
             self.page.remove_listener("console", self._note)
             self.page.remove_listener("pageerror", self._note_uncaught)
@@ -340,6 +298,43 @@ def first_cell(
         notebook.command("notebook:run-cell-and-select-next")
         expect(notebook.page.locator(shows)).to_be_visible(timeout=60_000)
         yield notebook
+
+
+def write_notebook(path: Path, *texts: str) -> Path:
+    """A new notebook with these cells."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    return path
+
+
+@contextmanager
+def started(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, answers: Callable[[], bool]
+) -> Iterator[None]:
+    """A server while it is needed; its kernels, and the services that notebooks started, are in its process group."""
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            command, env=environment, cwd=log.parent, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not answers():
+            is_late = process.poll() is not None or time.monotonic() > deadline
+            assert not is_late, f"{command} did not start:\n{log.read_text()[-3000:]}"
+            time.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        # Kernels that it has left behind.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def free_port() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.lab import Lab, OpenNotebook, write_notebook
 from tests.support import examples
 
 TALL = 16_000
@@ -70,41 +70,24 @@ lost""",
     "options": "rb.options",
 }  # fmt: skip
 
-MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet", "plot", "grid", "explore", "compare", "explorer")  # fmt: skip
-"""The rows of the matrix; `report` is a page of its own."""
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "run": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
-    "video": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
-    "picture": ("kB",),
-    "failed": ("failed", "could not be", "none.png"),
-    "plan": (f"{RUNS} runs", "num_frames", "9, 10", "credits"),
-    "sweep": (f"{RUNS} of {RUNS}", f"{RUNS} completed"),
-    "table": (f"{RUNS} runs", f"{RUNS} completed", "num_frames", "10", "53"),
-    "panel": (f"{RUNS} of {RUNS}",),
-    "library": ("runs", "credits", PROMPT[:20]),
-    "sheet": (),
-    "plot": ("credits by num_frames", f"{RUNS} runs"),
-    "grid": (f"{RUNS} runs", "seed × num_frames", "9 frames", "10 frames", "seed 0", "seed 1", "run 0 · 53 credits"),
-    "explore": (f"{RUNS} runs", "seed", "9", "run 0", "53 credits"),
-    "compare": ("num_frames 9", "num_frames 10", "A and B: mean absolute difference", "SSIM"),
-    "explorer": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
-}
-"""What a reader must find there, whatever else is lost."""
-PICTURES: Mapping[str, int] = {
-    "run": 1,
-    "video": 1,
-    "picture": 1,
-    "sweep": 1,
-    "table": min(RUNS, 12),
-    "library": 3,
-    "sheet": 1,
-    "plot": 1,
-    "grid": RUNS,
-    "explore": 1,
-    "compare": 1,
-    "explorer": 1,
-}
-"""How many pictures a reader must see there at least."""
+EXPECTED: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "run": (1, (PROMPT, "seed 7", "9 frames at 24/s", "53 credits")),
+    "video": (1, (PROMPT, "seed 7", "9 frames at 24/s", "53 credits")),
+    "picture": (1, ("kB",)),
+    "failed": (0, ("failed", "could not be", "none.png")),
+    "plan": (0, (f"{RUNS} runs", "num_frames", "9, 10", "credits")),
+    "sweep": (1, (f"{RUNS} of {RUNS}", f"{RUNS} completed")),
+    "table": (min(RUNS, 12), (f"{RUNS} runs", f"{RUNS} completed", "num_frames", "10", "53")),
+    "panel": (0, (f"{RUNS} of {RUNS}",)),
+    "library": (3, ("runs", "credits", PROMPT[:20])),
+    "sheet": (1, ()),
+    "plot": (1, ("credits by num_frames", f"{RUNS} runs")),
+    "grid": (RUNS, (f"{RUNS} runs", "seed × num_frames", "9 frames", "10 frames", "seed 0", "seed 1", "run 0 · 53 credits")),
+    "explore": (1, (f"{RUNS} runs", "seed", "9", "run 0", "53 credits")),
+    "compare": (1, ("num_frames 9", "num_frames 10", "A and B: mean absolute difference", "SSIM")),
+    "explorer": (1, (PROMPT, "seed 7", "9 frames at 24/s", "53 credits")),
+}  # fmt: skip
+"""How many pictures a reader must find there at least, and which words, whatever else is lost."""
 PLAYERS = ("run", "video")
 
 # What is there to see of the outputs of each cell: words, pictures that have arrived and have a size, and players.
@@ -166,7 +149,7 @@ class Seen:
     def lacks(self, name: str) -> list[str]:
         """What a reader misses of the words that must be there."""
         flat = " ".join(self.text.split())
-        return [words for words in WORDS[name] if words not in flat]
+        return [words for words in EXPECTED[name][1] if words not in flat]
 
 
 View = Mapping[str, Seen]
@@ -204,6 +187,12 @@ class Executed:
         cell = self.notebook.cells[list(CELLS).index(name)]
         return [output for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
 
+    @property
+    def pages(self) -> list[str]:
+        """What each cell shows, as HTML."""
+        pages = [output.data.get("text/html") for name in CELLS for output in self.outputs(name)]
+        return [html for html in pages if html]
+
 
 DEAD = "[data-rb-do]:visible, .rb-explorer :is(button, input, select):visible"
 """Buttons of clips that nobody can play: none may be there without a kernel."""
@@ -211,9 +200,9 @@ DEAD = "[data-rb-do]:visible, .rb-explorer :is(button, input, select):visible"
 
 def check(view: View, *, players: bool) -> None:
     """Every row has its words and pictures; nothing is broken; players are there or are not missed."""
-    lacking = {name: lacks for name in WORDS if (lacks := view[name].lacks(name))}
-    too_few = {name: view[name].pictures for name, least in PICTURES.items() if view[name].pictures < least}
-    broken = {name: view[name].broken for name in MATRIX if view[name].broken}
+    lacking = {name: lacks for name in EXPECTED if (lacks := view[name].lacks(name))}
+    too_few = {name: view[name].pictures for name, (least, _) in EXPECTED.items() if view[name].pictures < least}
+    broken = {name: view[name].broken for name in EXPECTED if view[name].broken}
     assert lacking == {}
     assert too_few == {}
     assert broken == {}
@@ -242,15 +231,11 @@ def live(lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
 
 
 def _run(lab: Lab, chromium: Browser, path: Path) -> Executed:
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     sources = [
         text.replace("{library!r}", repr(str(lab.root / "library"))).replace("{prompt!r}", repr(PROMPT))
         for text in CELLS.values()
     ]
-    book.cells = [nbformat.v4.new_code_cell(text) for text in sources]  # type: ignore[no-untyped-call]
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    notebook = _live[lab.root] = OpenNotebook(lab, chromium, path)
+    notebook = _live[lab.root] = OpenNotebook(lab, chromium, write_notebook(path, *sources))
     notebook.open()
     notebook.run_all(within=100)
     # Only now: a high page would be painted with every step of what goes on in it.
@@ -270,17 +255,6 @@ def received(executed: Executed, lab: Lab) -> Path:
     saved.metadata.language_info = {"name": "elsewhere"}
     path = lab.root / "survival-received.ipynb"
     nbformat.write(saved, path)  # type: ignore[no-untyped-call]
-    return path
-
-
-def trusted(executed: Executed, lab: Lab, *, has_kernel: bool) -> Path:
-    """The notebook as the one who ran it opens it again, with a new kernel or where there is none."""
-    if has_kernel:
-        path = lab.root / "survival-again.ipynb"
-        path.write_bytes(executed.path.read_bytes())
-    else:
-        path = received(executed, lab).rename(lab.root / "survival-trusted.ipynb")
-        lab.trust(path)
     return path
 
 

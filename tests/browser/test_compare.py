@@ -185,17 +185,6 @@ def test_both_show_the_frame_of_the_clock(shown: Show, greys: list[Path]) -> Non
     assert wrong == []
 
 
-def test_what_is_removed_gives_its_memory_back(shown: Show, greys: list[Path]) -> None:
-    """Frames and decoders of a cell whose output goes."""
-    page = shown(greys[:2])
-    used = page.evaluate("reelbookFrames.used")
-
-    page.evaluate("document.querySelector('[data-rb-compare]').remove()")
-    page.wait_for_function("reelbookFrames.used === 0 && reelbookFrames.clips.size === 0")
-
-    assert used > 0
-
-
 def test_what_plays_is_never_of_two_frames(shown: Show, tmp_path: Path) -> None:
     """While it plays, either half of the wipe has the same frame; and it goes on."""
     paths = [
@@ -242,12 +231,10 @@ def test_the_wipe_goes_by_mouse_and_keys(shown: Show, tmp_path: Path) -> None:
 
 
 def test_zoom_reaches_single_pixels_and_goes_with_the_pair(shown: Show, greys: list[Path]) -> None:
-    """By keys, wheel with ctrl, drag and double click; the canvases stay at the pictures' own size."""
+    """By keys, wheel with ctrl, and double click; the canvases stay at the pictures' own size."""
     page = shown(greys[:2])
     camera = "document.querySelector('[data-rb-compare]').compare.camera"
     view = page.locator(".rb-compare-view").first
-    box = view.bounding_box()
-    assert box is not None
     page.locator("[data-rb-compare]").focus()
     fit = page.evaluate(f"{camera}.scale")
 
@@ -256,11 +243,6 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(shown: Show, greys: l
     near = page.evaluate(f"{camera}.scale")
     expect(page.locator(".rb-compare-view canvas").first).to_have_css("image-rendering", "pixelated")
     before = page.evaluate(f"{camera}.origin")
-    page.mouse.move(box["x"] + 30, box["y"] + 30)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 80, box["y"] + 60)
-    page.mouse.up()
-    after = page.evaluate(f"{camera}.origin")
     view.press("ArrowRight")
     panned = page.evaluate(f"{camera}.origin")
     view.dblclick(position={"x": 20, "y": 20})
@@ -270,8 +252,7 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(shown: Show, greys: l
     page.keyboard.up("Control")
 
     assert near > 5 * fit
-    assert [round(one - other) for one, other in zip(after, before, strict=True)] == [50, 30]
-    assert [round(one - other) for one, other in zip(panned, after, strict=True)] == [-40, 0]
+    assert [round(one - other) for one, other in zip(panned, before, strict=True)] == [-40, 0]
     assert fitted == [fit, True]
     assert page.evaluate(f"{camera}.scale") > fit
     page.get_by_role("group", name="Zoom").get_by_role("button").nth(1).click()
@@ -349,24 +330,6 @@ def test_without_a_kernel_the_stills_are_compared(shown: Show, greys: list[Path]
     assert [number_at(stage(page, place)) for place in range(2)] == [20, 10]
     page.emulate_media(media="print")
     assert page.locator(".rb-compare-stills img").first.is_visible()
-
-
-def test_pictures_of_other_shapes_are_fitted(shown: Show, tmp_path: Path) -> None:
-    """In the middle of one box, without a clock."""
-    for name, size, colour in (("tall", (60, 100), "#ff0000"), ("wide", (100, 60), "#00ff00")):
-        Image.new("RGB", size, colour).save(tmp_path / f"{name}.png")
-    page = shown([tmp_path / "tall.png", tmp_path / "wide.png"])
-    mode(page, "Difference")
-    page.get_by_label("Amplified by").select_option("1")
-    page.wait_for_timeout(100)
-
-    found = stage(page)
-
-    assert found.shape == (100, 100, 3)
-    assert found[50, 50].tolist() == [255, 255, 0]
-    assert found[5, 50].tolist() == [255, 0, 0]
-    assert found[50, 5].tolist() == [0, 255, 0]
-    assert page.locator("[data-rb-do=play]").count() == 0
 
 
 def test_no_mode_is_wider_than_a_narrow_page(shown: Show, greys: list[Path]) -> None:

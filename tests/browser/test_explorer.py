@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import av
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -16,6 +14,7 @@ from reelbook.models.base import File
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.clips import DARKEST, STEP, at, film
+from tests.numbered import kind_of, numbered_clip
 from tests.support import png
 
 pytestmark = pytest.mark.browser
@@ -51,14 +50,10 @@ def shown(opened: Open) -> Show:
     return show
 
 
-def grey_number(grey: int) -> int:
-    return round((grey - DARKEST) / STEP)
-
-
 def frame_on_screen(page: Page, number: int) -> None:
     """Wait for a frame, and read it from the pixels."""
     page.wait_for_function(f"{SHOWN} === {number}")
-    assert grey_number(page.evaluate(GREY)) == number
+    assert round((page.evaluate(GREY) - DARKEST) / STEP) == number
 
 
 def drag_to(page: Page, share: float, *, y: float = 0.5) -> tuple[float, float]:
@@ -166,20 +161,6 @@ def test_the_kernel_follows_the_page_and_the_page_the_kernel(shown: Show, clip: 
     expect(page.get_by_role("button", name="Save range")).to_have_text("Save range · 18 frames")
 
 
-def test_zoom_goes_down_to_pixels(shown: Show, clip: LocalFile) -> None:
-    """By keys and buttons, and back."""
-    page = shown(clip)
-    page.locator("[data-rb-explorer]").focus()
-
-    for _ in range(8):
-        page.keyboard.press("+")
-    assert page.locator(".rb-zoom button").nth(1).inner_text() == "3200%"
-    assert page.locator(".rb-stage").get_attribute("data-crisp") == ""
-    page.keyboard.press("0")
-
-    assert page.locator(".rb-zoom button").nth(1).inner_text() == "Fit"
-
-
 def test_a_picture_is_looked_at_closely(shown: Show, tmp_path: Path) -> None:
     """With zoom, and without what only a clip has."""
     path = tmp_path / "picture.png"
@@ -194,19 +175,11 @@ def test_a_picture_is_looked_at_closely(shown: Show, tmp_path: Path) -> None:
 
 def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(shown: Show, tmp_path: Path) -> None:
     """Which says so; it has the same frames, and what is saved is of the file itself."""
-    path = tmp_path / "old.mp4"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4", rate=24, options={"qscale": "2"})
-        stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv420p"
-        for number in range(25):
-            picture = np.full((360, 640, 3), DARKEST + STEP * number, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        container.mux(stream.encode())
-    page = shown(at(path))
+    page = shown(at(numbered_clip(tmp_path, kind_of("MPEG-4 part 2"))))
 
     page.locator("[data-rb-explorer]").press("Shift+ArrowRight")
 
-    frame_on_screen(page, 10)
+    page.wait_for_function(f"{SHOWN} === 10")
     assert "A small copy" in page.locator(".rb-said").inner_text()
 
 

@@ -17,7 +17,6 @@ from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.looks import playback
 from tests.clips import at, film
-from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -143,11 +142,10 @@ def test_a_clip_that_the_browser_cannot_play_says_so(opened: Open, tmp_path: Pat
     page.get_by_text("This browser cannot play it").wait_for()
 
 
-@pytest.mark.parametrize("name", ["a.mov", *deep(("a.mp4",), ("a.m4v",))])
-def test_each_kind_of_clip_plays(shown: Open, tmp_path: Path, name: str) -> None:
+def test_a_clip_of_another_kind_plays(shown: Open, tmp_path: Path) -> None:
     """Under the name that its kind has."""
     made = film(tmp_path / "made.mp4", frames=12, size=(320, 180))
-    page = shown(file_figure(at(made.path.rename(tmp_path / name))))
+    page = shown(file_figure(at(made.path.rename(tmp_path / "a.mov"))))
 
     played = playback(page.locator("video"))
 

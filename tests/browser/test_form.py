@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.lab import Lab, OpenNotebook, first_cell
-from tests.browser.looks import in_view, shot
+from tests.browser.looks import IN_VIEW, in_view, shot
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
@@ -226,6 +226,22 @@ def test_what_is_missing_in_a_new_entry_is_told_beside_run(filling: OpenNotebook
     expect(entry.locator(".rbf-problem")).to_be_hidden()
     page.get_by_role("button", name="Remove 1.").click()
     expect(run).to_be_enabled()
+
+
+def test_in_one_column_the_result_comes_into_view(filling: OpenNotebook) -> None:
+    """Pressed at the lower edge of a window of less than 900 pixels, it is scrolled to when it begins."""
+    page = filling.page
+    run = page.locator(RUN)
+    filling.resize(900, 800)
+    page.locator("[data-field=seed] input[type=text]").first.fill("4")
+    expect(run).to_be_enabled()
+    run.evaluate("button => button.scrollIntoView({block: 'end'})")
+
+    run.click()
+
+    page.wait_for_function(f"selector => ({IN_VIEW})(selector)", arg=".rbf-run-state")
+    expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=60_000)
+    filling.resize(1200, 1400)
 
 
 def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> None:

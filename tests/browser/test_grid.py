@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import reelbook as rb
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
@@ -191,8 +190,6 @@ def test_tabs_hold_the_values_of_a_third_axis(shown: Show, folder: Path) -> None
 
     expect(page.get_by_role("button", name="loud")).to_have_attribute("aria-pressed", "true")
     assert page.locator("figure:visible").count() == 4
-    with pytest.raises(rb.ReelbookError, match="rows='nothing' is not a column of this table that varies"):
-        make_clip_grid(table, parts={"rows": "nothing"})
 
 
 def test_what_has_no_clip_says_why(shown: Show, folder: Path) -> None:
@@ -241,19 +238,6 @@ def test_a_busy_kernel_holds_nothing_up(shown: Show, folder: Path) -> None:
     assert page.evaluate(NUMBERS) == [[6, 6], [6, 6]]
 
 
-def test_without_a_kernel_posters_and_words_remain(shown: Show, folder: Path) -> None:
-    """The axes lead through the posters; no button is there that would move nothing, and it is said once how to play the clips."""
-    page = shown(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]), has_kernel=False, view="one")
-
-    expect(page.locator(".rb-notes:visible")).to_have_text("Run the cell again to play the clips; these are stills.")
-    expect(page.locator("[data-rb-transport]")).to_be_hidden()
-    page.get_by_role("slider", name="seed").press("ArrowRight")
-
-    expect(page.locator(".rb-one-words")).to_contain_text("run 2")
-    assert page.locator(".rb-one .rb-clip img").evaluate("image => image.complete && image.naturalWidth > 0")
-    assert page.get_by_role("checkbox").count() == 0
-
-
 def test_a_cell_is_replaced_while_a_sweep_runs(shown: Show, folder: Path) -> None:
     """The place of a run that has come keeps the frame of the others."""
     done = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
@@ -290,12 +274,8 @@ filling""",
 
 def test_a_sweep_fills_its_grid_in_a_notebook(lab: Lab, chromium: Browser, tmp_path: Path) -> None:
     """Cells come while it runs; clips step, one is large from its original, ticks are rows in Python; the saved notebook is small."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     sources = [text.replace("{library!r}", repr(str(tmp_path / "library"))) for text in CELLS]
-    book.cells = [nbformat.v4.new_code_cell(text) for text in sources]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "grid.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    path = lab.write("grid", *sources)
     with OpenNotebook(lab, chromium, path, height=1400) as notebook:
         page = notebook.open().page
         notebook.command("notebook:run-cell-and-select-next")

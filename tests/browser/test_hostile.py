@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, Route
 
@@ -22,7 +21,7 @@ from reelbook.display.theme import render_script, render_style
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.shown import NAMES, SELDOM, Bundle, Media, hostile_table, media_in, outputs
 from tests.hostile import PAYLOADS, TEXTS
-from tests.support import deep
+from tests.support import examples
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +44,7 @@ SHORT = (
 """Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every eighth.
 
 A display has every fifth of these, each beginning with another one; and all with `make deep`."""
-EVERY = 8
+EVERY = examples(8, 1)
 """A display shows every eighth of the texts; with `make deep`, all."""
 FORMULA = "mjx-container"
 # Lab itself makes links of addresses in errors, of `data:` too; a browser follows none of those.
@@ -187,34 +186,33 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> Media:
     return media_in(tmp_path_factory.mktemp("media"))
 
 
-@pytest.mark.parametrize("step", [EVERY, *deep((1,))])
-def test_the_texts_do_run_and_load_where_nobody_escapes_them(tab: Page, step: int) -> None:
+def test_the_texts_do_run_and_load_where_nobody_escapes_them(tab: Page) -> None:
     """The control: put into a page as they are, most of them act. Without this the tests below would prove nothing."""
-    acting = [payload for payload in PAYLOADS if payload.can_act][::step]
+    acting = [payload for payload in PAYLOADS if payload.can_act][::EVERY]
     frames = "".join(f'<iframe srcdoc="{html_module.escape(payload.raw)}"></iframe>' for payload in acting)
 
     with page_of(tab, f"<!doctype html><meta charset=utf-8>{frames}", wait="commit") as watched:
-        watched.page.wait_for_function(f"window.fired.length >= {100 // step}")
+        watched.page.wait_for_function(f"window.fired.length >= {100 // EVERY}")
         watched.page.evaluate(
             "for (const frame of document.querySelectorAll('iframe'))"
             " try { for (const link of frame.contentDocument.querySelectorAll('a')) link.click(); } catch {}"
         )
-        watched.page.wait_for_function(f"window.fired.length >= {105 // step}")
+        watched.page.wait_for_function(f"window.fired.length >= {105 // EVERY}")
         fired = set(watched.fired)
         loaded = {int(number) for address in watched.asked for number in re.findall(r"/h(\d+)", address)}
 
-    assert len(fired) >= 100 // step
-    assert len(loaded) >= 40 // step
+    assert len(fired) >= 100 // EVERY
+    assert len(loaded) >= 40 // EVERY
     assert watched.dialogs
 
 
-@pytest.mark.parametrize(("name", "step"), [*((name, EVERY) for name in NAMES), *deep(*((name, 1) for name in NAMES))])
-def test_nothing_runs_and_nothing_is_loaded(tab: Page, media: Media, name: str, step: int) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_runs_and_nothing_is_loaded(tab: Page, media: Media, name: str) -> None:
     """With our scripts at work, and after a reader has pressed and unfolded whatever there is.
 
     Each display has some of the texts, beginning with another one, so that each text is in a display at least.
     """
-    texts = TEXTS[:: 1 if step == 1 else 2] if name in SELDOM else TEXTS[NAMES.index(name) % step :: step]
+    texts = TEXTS[:: min(EVERY, 2)] if name in SELDOM else TEXTS[NAMES.index(name) % EVERY :: EVERY]
     bundles = outputs(name, media, texts)
     content = joined(str(bundle["text/html"]) for bundle in bundles)
 
@@ -232,10 +230,9 @@ def test_nothing_runs_and_nothing_is_loaded(tab: Page, media: Media, name: str, 
     assert told >= LET_IN
 
 
-@pytest.mark.parametrize("step", [EVERY, *deep((1,))])
-def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path, step: int) -> None:
+def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path) -> None:
     """A page of its own, written from a table in which every word is a stranger's, with its title and its views."""
-    table: Any = hostile_table(media, TEXTS[::step])
+    table: Any = hostile_table(media, TEXTS[::EVERY])
     views = [table.reel.plot("prompt", "note", "model"), table.iloc[[0, 2]].reel.compare()]
     page = table.reel.report(tmp_path / "report.html", title=TEXTS[0], views=views)
 
@@ -252,26 +249,22 @@ def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def shown(
-    lab: Lab, chromium: Browser, media: Media, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+    lab: Lab, chromium: Browser, media: Media, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[OpenNotebook, Watched]]:
     """A notebook in a real JupyterLab that trusts it: one output for each display, and errors with such words."""
-    step = 1 if pytestconfig.getoption("--deep") else 5
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    step = examples(5, 1)
     place = tmp_path_factory.mktemp("hostile") / "displays.json"
     place.write_text(
         json.dumps([in_one(name, outputs(name, media, SHORT[at % step :: step])) for at, name in enumerate(NAMES)])
     )
-    cells = [
+    path = lab.write(
+        "hostile",
         f"import json, pathlib\nbundles = json.loads(pathlib.Path({str(place)!r}).read_text())",
         "for bundle in bundles:\n    display(bundle, raw=True)",
         f"from reelbook.errors import RunFailed\nimport reelbook as rb\nraise RunFailed(*[{' '.join(SHORT[::step])!r}] * 3)",
         f"from IPython.display import HTML\nHTML({f'<p id=rb-control>$a+b$ {PAYLOADS[19].text}</p>'!r})",
-    ]
-    book.cells = [nbformat.v4.new_code_cell(text) for text in cells]  # type: ignore[no-untyped-call]
-    path = lab.root / "hostile.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400, sort="common") as notebook:
+    )
+    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
         watched = Watched(notebook.open().page)
         notebook.page.evaluate(TRAP)
         notebook.page.on("dialog", watched.dismiss)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from textwrap import indent
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect
 
-from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.lab import PRIVATE, Lab, OpenNotebook, free_port, started, write_notebook
 from tests.browser.looks import playback, shot
-from tests.browser.other_places import PREFIX, HubLab, Notebook7, served
+from tests.kernels.environments import environment
 
 # Deep: each place is an environment of its own, and as slow to start as JupyterLab.
 pytestmark = [pytest.mark.browser, pytest.mark.deep]
@@ -32,6 +36,7 @@ DISPLAYS = {
     "comparison": "rb.compare(run, run)",
     "form": "form = rb.form(boat.revised(seed=8))\nform",
     "job": "job = rb.sweep(boat, seed=[3, 4, 5]).start()\njob",
+    "run": "rb.start(boat.revised(num_frames=121, seed=21))",
 }
 ROOTS = {
     "clip": "[data-rb-figure]",
@@ -40,8 +45,70 @@ ROOTS = {
     "comparison": "[data-rb-compare]",
     "form": ".rbf",
     "job": ".rb:has([role=progressbar])",
+    "run": "figure:has-text('121 frames')",
 }
 WAIT_MS = 60_000
+PREFIX = "/user/ana"
+"""As JupyterHub gives each person one."""
+
+
+class HubLab(Lab):
+    """A JupyterLab below a prefix."""
+
+    prefix = PREFIX
+
+
+class Notebook7(HubLab):
+    """A Notebook 7 below a prefix."""
+
+    doc = "notebooks"
+    app = ("notebook", "JupyterNotebookApp")
+
+    def _environment(self) -> dict[str, str]:
+        application = self._home / "application"
+        if not application.exists():
+            # Jupyter reads the schemas of settings from one folder only: those of JupyterLab and those of Notebook.
+            added = environment("notebook")
+            for folder in (Path(sys.prefix), *([added] if added else [])):
+                shutil.copytree(
+                    folder / "share" / "jupyter" / "lab" / "schemas", application / "schemas", dirs_exist_ok=True
+                )
+            for name in ("static", "themes"):
+                (application / name).symlink_to(Path(sys.prefix) / "share" / "jupyter" / "lab" / name)
+        return {**super()._environment(), **with_packages("notebook"), "JUPYTERLAB_DIR": str(application)}
+
+
+def with_packages(name: str) -> dict[str, str]:
+    """The variables with which this Python finds the packages of a list, and Jupyter what they bring along."""
+    folder = environment(name)
+    if folder is None:
+        return {}
+    share, settings = folder / "share" / "jupyter", folder / "etc" / "jupyter"
+    return {"PYTHONPATH": str(folder), "JUPYTER_PATH": str(share), "JUPYTER_CONFIG_PATH": str(settings)}
+
+
+@contextmanager
+def served(name: str, home: Path, *command: str) -> Iterator[str]:
+    """The address of a server of one notebook below the prefix; `command` is what Python runs, without its port."""
+    port = free_port()
+    address = f"http://127.0.0.1:{port}{PREFIX}/"
+
+    def answers() -> bool:
+        """Whether anything does, be it a refusal."""
+        try:
+            with urllib.request.urlopen(f"{address}static/", timeout=5):
+                return True
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+
+    kept = {key: value for key, value in os.environ.items() if key not in PRIVATE}
+    own = {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "JUPYTER_RUNTIME_DIR": str(home / "runtime")}
+    variables = {**kept, **own, **with_packages(name), "JUPYTER_PREFER_ENV_PATH": "1"}
+    with started([sys.executable, *command, f"--port={port}"], variables, home / "server.log", answers):
+        yield address
+
 
 Find = Callable[[str], Locator]
 """Finds a display by its name, wherever the place has put it."""
@@ -83,7 +150,7 @@ def has_played(video: Locator) -> bool:
 
 
 def check_displays(find: Find) -> None:
-    """Clip, table, grid and comparison play the originals, a form runs, and a sweep's panel reaches its end."""
+    """Clip, table, grid and comparison play the originals, a form runs, a sweep's panel reaches its end, and a run its clip."""
     expect(find("job").get_by_text("3 of 3")).to_be_visible(timeout=WAIT_MS)
 
     assert has_played(find("clip").locator("video").first)
@@ -102,25 +169,20 @@ def check_displays(find: Find) -> None:
     expect(made).to_be_visible(timeout=WAIT_MS)
     assert has_played(made)
 
-
-def write_notebook(path: Path) -> Path:
-    """A notebook with each display in a cell of its own."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.cells = [nbformat.v4.new_code_cell(code) for code in (START, *DISPLAYS.values())]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    return path
+    # Its cell has not waited for it, and places such as marimo change no output of a cell that has ended.
+    later = find("run").locator("video").first
+    expect(later).to_be_visible(timeout=WAIT_MS)
+    assert has_played(later)
 
 
 def write_marimo(path: Path) -> Path:
     """The same as a notebook of marimo, whose cells are functions; the form is wrapped as marimo's own elements are."""
-    cells = [START, *DISPLAYS.values()]
+    cells = [START, *DISPLAYS.values(), "studio = rb.studio(boat)\nstudio"]
     cells[5] = "import marimo as mo\nform = mo.ui.anywidget(rb.form(boat.revised(seed=8)))\nform"
-    needs = ("", "run", "table", "table", "rb, run", "rb, boat", "rb, boat")
-    gives = ("rb, boat, run, table", *[""] * 6)
+    needs = ("", "run", "table", "table", "rb, run", *["rb, boat"] * 4)
     parts = ["import marimo\napp = marimo.App()"]
-    for code, need, give in zip(cells, needs, gives, strict=True):
-        body = indent(f"{code}\nreturn {f'({give},)' if give else ''}", "    ")
+    for place, (code, need) in enumerate(zip(cells, needs, strict=True)):
+        body = indent(code if place else f"{code}\nreturn rb, boat, run, table", "    ")
         parts.append(f"@app.cell\ndef _({need}):\n{body}")
     path.write_text("\n\n".join(parts), encoding="utf-8")
     return path
@@ -130,7 +192,7 @@ def write_marimo(path: Path) -> Path:
 def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Browser, tmp_path: Path) -> None:
     """In Notebook 7 and in JupyterLab, with every address below `/user/ana`."""
     with kind(tmp_path) as server:
-        path = write_notebook(server.root / "places.ipynb")
+        path = server.write("places", START, *DISPLAYS.values())
         with OpenNotebook(server, chromium, path, height=4000, sort="own") as notebook, watched(notebook.page):
             notebook.open().run_all()
             page = notebook.page
@@ -140,8 +202,8 @@ def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Brow
 
 
 def test_displays_work_in_voila(chromium: Browser, tmp_path: Path) -> None:
-    """A dashboard: nobody runs a cell there, and what is displayed works all the same."""
-    path = write_notebook(tmp_path / "places.ipynb")
+    """A dashboard: nobody runs a cell there, and what is displayed works all the same, also what ends after the notebook has."""
+    path = write_notebook(tmp_path / "places.ipynb", START, *DISPLAYS.values())
     command = ("-m", "voila", "--no-browser", f"--base_url={PREFIX}/", str(path))
     with served("notebook", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
         page.goto(address)
@@ -152,17 +214,7 @@ def test_displays_work_in_voila(chromium: Browser, tmp_path: Path) -> None:
 def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
     """Displays with scripts are in frames, whose clips the kernel sends; forms and panels are anywidgets."""
     path = write_marimo(tmp_path / "places.py")
-    command = (
-        "-m",
-        "marimo",
-        "-q",
-        "run",
-        "--headless",
-        "--no-token",
-        f"--base-url={PREFIX}",
-        "--host=127.0.0.1",
-        str(path),
-    )
+    command = ("-m", "marimo", "-q", "run", "--headless", "--no-token", f"--base-url={PREFIX}", "--host=127.0.0.1", str(path))  # fmt: skip
     frames = ("clip", "table", "grid", "comparison")
     with served("marimo", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
         page.emulate_media(color_scheme="dark")  # marimo has a theme of its own, whatever the system's is.
@@ -173,56 +225,14 @@ def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
             return place.locator(ROOTS[name]).first
 
         check_displays(find)
+        # A studio says what works in its place.
+        expect(page.get_by_text("of which a studio consists")).to_be_visible(timeout=WAIT_MS)
         shot(page, "place-marimo")
-        for name in ROOTS:
+        for name in (*frames, "form", "job"):
             expect(find(name)).to_have_css("color", "rgb(31, 35, 40)")
         page.evaluate("document.body.className = 'dark dark-theme'")
         for name in frames:
             expect(find(name)).to_have_css("color", "rgb(230, 237, 243)")
-
-
-RUNS = {
-    "studio": "studio = rb.studio(boat)\nstudio",
-    "under way": "started = rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=121, seed=21))\nstarted",
-}
-"""What marimo cannot display, and what changes after its cell has ended."""
-
-
-def test_a_run_under_way_ends_as_its_clip_in_marimo_and_a_studio_is_declined(chromium: Browser, tmp_path: Path) -> None:
-    """marimo changes no output of a cell that has ended, so the run is a widget; a studio says what works."""
-    path = tmp_path / "places.py"
-    parts = ["import marimo\napp = marimo.App()"]
-    cells = [f"{START}\nreturn rb, boat", *(f"{code}\nreturn" for code in RUNS.values())]
-    for code, need in zip(cells, ("", "rb, boat", "rb"), strict=True):
-        parts.append(f"@app.cell\ndef _({need}):\n{indent(code, '    ')}")
-    path.write_text("\n\n".join(parts), encoding="utf-8")
-    command = ("-m", "marimo", "-q", "run", "--headless", "--no-token", f"--base-url={PREFIX}", "--host=127.0.0.1", str(path))  # fmt: skip
-    with served("marimo", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
-        page.goto(address)
-
-        expect(page.get_by_text("of which a studio consists")).to_be_visible(timeout=WAIT_MS)
-        check_run(page)
-
-
-def test_a_run_under_way_ends_as_its_clip_in_voila(chromium: Browser, tmp_path: Path) -> None:
-    """The notebook has been executed before the run is done; the page gets the clip all the same."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.cells = [nbformat.v4.new_code_cell(code) for code in (START, RUNS["under way"])]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = tmp_path / "places.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    command = ("-m", "voila", "--no-browser", f"--base_url={PREFIX}/", str(path))
-    with served("notebook", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
-        page.goto(address)
-
-        check_run(page)
-
-
-def check_run(page: Page) -> None:
-    """The clip of the run that its cell has not waited for is there, and plays."""
-    clip = page.locator("figure:has-text('121 frames') video").first
-    expect(clip).to_be_visible(timeout=WAIT_MS)
-    assert has_played(clip)
 
 
 @contextmanager

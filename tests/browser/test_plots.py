@@ -139,26 +139,3 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
 
     assert len(set(names)) == 21
     assert last == [int(np.nanargmax(table["motion"].where(table["sharpness"].notna()).to_numpy()))]
-
-
-def test_as_many_points_as_there_may_be_do_not_hang(opened: Open) -> None:
-    """The pointer finds each in far less than a second."""
-    rng = np.random.default_rng(1)
-    many = pd.DataFrame({"a": rng.random(2_000), "b": rng.random(2_000)})
-    page = opened(html_of(many, "a", "b"))
-    plot = page.locator(PLOT)
-    box = plot.locator(".rb-drawing:visible").bounding_box()
-    assert box is not None
-
-    took = page.evaluate(
-        """([x, y]) => { const drawing = [...document.querySelectorAll(".rb-drawing")].find(one => one.getBoundingClientRect().width);
-          const began = performance.now();
-          for (let move = 0; move < 20; move++) drawing.dispatchEvent(new PointerEvent("pointermove", { clientX: x + 100 + 20 * move, clientY: y + 100, pointerType: "mouse" }));
-          return (performance.now() - began) / 20; }""",
-        [box["x"], box["y"]],
-    )
-    page.mouse.click(*point(plot, 7))
-    shot(page, "plot-many")
-
-    assert took < 50
-    expect(plot.locator(".rb-detail")).to_have_count(1)
