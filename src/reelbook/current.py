@@ -112,6 +112,11 @@ class Session:
         with self._guard:
             # With those that still wait for answers to paid requests.
             self._clients = (*(other for other in self._clients if not other.is_finished), client)
+        if client.is_embedded and (other := _find_other_service(client)):
+            log.warning(
+                "The latest run in this library was made by %s. This is the embedded service, whose clips are sketches; "
+                "to use the other one: rb.connect(%r, api_key=…).", other, other,
+            )  # fmt: skip
         return client
 
     def client(self) -> Client:
@@ -188,6 +193,12 @@ def _say(text: str) -> None:
     """Write a line to standard error, which may be closed by now."""
     with contextlib.suppress(OSError):
         os.write(2, f"reelbook: {text}\n".encode())
+
+
+def _find_other_service(client: Client) -> str:
+    """The address of the hosted service that made the latest run of a library; empty if none did."""
+    latest = client.ledger.select("service", "id = (SELECT max(id) FROM runs WHERE request_id IS NOT NULL)")
+    return next((service for (service,) in latest if "://" in service), "")
 
 
 def find_keyring_key(address: str) -> str | None:

@@ -163,6 +163,18 @@ def test_a_service_that_says_later_costs_nothing_and_says_what_to_do(tmp_path: P
     assert len(hosted.seen("POST", "/models/run")) == 1
 
 
+def test_a_sketch_in_the_folder_of_a_hosted_service_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once somebody who forgot to connect again is with the embedded service; not before."""
+    with StandIn([]) as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        client.run(BOAT)
+    before = caplog.text
+    with rb.connect(library=tmp_path):
+        pass
+
+    assert "sketches" not in before
+    assert f"made by {hosted.base_url}. This is the embedded service, whose clips are sketches" in caplog.text
+
+
 def test_a_sweep_waits_for_a_rate_limit_and_says_so(tmp_path: Path) -> None:
     """From its first run on, as long as the service asks for; here it is cancelled."""
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path):

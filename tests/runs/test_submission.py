@@ -122,6 +122,15 @@ def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client)
     assert len(hosted.seen("POST", RUN)) == 3
 
 
+@pytest.mark.parametrize("take", [-1, 10**20])
+def test_a_take_beyond_its_bounds_is_refused_before_anything_is_sent(hosted: Hosted, client: Client, take: int) -> None:
+    """A sentence says what it may be."""
+    with pytest.raises(rb.ReelbookError, match="whole number from 0"):
+        client.run(BOAT, take=take)
+
+    assert hosted.seen("POST") == []
+
+
 def test_a_take_may_be_a_number_of_numpy(served: Served, tmp_path: Path) -> None:
     """As the rows of a table have them."""
     take: Any = np.int64(3)

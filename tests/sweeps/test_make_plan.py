@@ -275,6 +275,7 @@ MISTAKES: dict[str, Any] = {
     "Did you mean `num_frames`?": lambda: sweep(BOAT, num_frame=[49]),
     "`seed` has no values": lambda: sweep(BOAT, seed=[]),
     "takes axes that vary together": zipped,
+    "two columns of one name": lambda: sweep(BOAT, pd.DataFrame([[1, 2]], columns=["seed", "seed"])),
     "`seed` is named twice": lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]),
     "starts from an input": lambda: sweep(TextToVideo, seed=[1]),  # type: ignore[arg-type]
     "not from 'a boat'": lambda: sweep("a boat", seed=[1]),  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ def test_of_a_file_without_structure_somebody_must_know_the_length(
         (FILM[:-500], None, "it breaks off"),
         (PAGE, "video/mp4", "a web page came instead of video/mp4"),
         (b'{"error": "expired"}', None, "a text came instead of a file"),
-        (b"expired", BINARY, "a text came instead of application/octet-stream"),
+        (b"expired", BINARY, "a text came instead of a file"),
     ],
 )
 def test_a_file_that_is_broken_at_the_host_is_not_fetched_again_and_again(
@@ -190,6 +190,7 @@ def test_a_file_that_is_broken_at_the_host_is_not_fetched_again_and_again(
         ({"content_type": "text/html"}, PAGE),
         ({"content_type": "application/json; charset=utf-8"}, b"{}"),
         ({"content_type": "image/svg+xml"}, b"<svg/>"),
+        ({"file_name": "subtitles.srt"}, b"1\n00:00:00 --> 00:00:01\nA boat.\n"),
     ],
 )
 def test_text_that_was_promised_is_kept_as_text(

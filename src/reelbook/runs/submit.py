@@ -184,6 +184,8 @@ class Submission:
     def __post_init__(self) -> None:
         if self.take is not None:
             self.take = operator.index(self.take)  # The library stores no number of numpy.
+            if not 0 <= self.take <= 2**53:
+                raise ReelbookError(f"`take` is a whole number from 0, and not {self.take}. Nothing was sent.")
 
     async def submit(self) -> tuple[Verdict, Accepted | None]:
         """Find or send the run; return its ledger row with the action taken, and the service's answer if sent now.

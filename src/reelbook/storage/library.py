@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,10 @@ class Library:
         entry = entries[0]
         if entry is None or entry.request_id is None:
             status = STATUSES_BY_STAGE[entry.stage] if entry else RunStatus.NOT_STARTED
+            todo = "" if status == RunStatus.UNCERTAIN else "Run the same again to send it; "
             raise ReelbookError(
-                f"There is no run to look at: it is {status}, and no service is known to have accepted it. Run the same again to send "
-                "it; rb.library().uncertain lists what may have been paid for."
+                f"There is no run to look at: it is {status}, and no service is known to have accepted it. "
+                f"{todo}rb.library().uncertain lists what may have been paid for."
             )
         return self._build_runs([entry])[0]
 
@@ -164,7 +165,7 @@ class Library:
         their rows never. `keep` selects runs whose files are kept, like `where` of `export`. The column `bytes` is the
         size of a run's files.
         """
-        if not isinstance(older_than, (int, float)) or not 0 <= older_than < 100_000:
+        if not isinstance(older_than, Real) or not 0 <= older_than < 100_000:
             raise usage_error(f"{older_than!r} is not a number of days.")
         kept = set() if keep is None else {entry.id for entry in self.entries(keep) if entry is not None}
         if keep is not None and not kept:

@@ -110,7 +110,8 @@ def find_table(which: Which) -> pd.DataFrame | None:
 def _iterate_wanted(which: Which) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The label of each run for messages, and the columns that identify it; none for a row that was never sent."""
     if isinstance(entry := getattr(which, "entry", None), Entry):
-        yield f"run {entry.request_id}", {"service": entry.service, "request_id": entry.request_id}
+        columns = {"service": entry.service, "request_id": entry.request_id} if entry.request_id else {"id": entry.id}
+        yield f"run {entry.request_id or entry.id}", columns
     elif (table := find_table(which)) is not None:
         yield from _iterate_table(table)
     elif isinstance(which, str):

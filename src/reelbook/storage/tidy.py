@@ -50,7 +50,7 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
     lost &= {sha256 for entry in new for sha256 in entry.hashes}
     written = [
         ledger.submit(partial(_insert, entry, lost), line=claims.make_acceptance(entry, entry.request_id or ""))
-        for entry in new
+        for entry in (entry._replace(name=None) for entry in new)
     ]
     for done in written:
         done.result(CALL_SECONDS)

@@ -227,7 +227,8 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             for standing in self._standings:
                 if standing.status == RunStatus.NOT_STARTED:
                     standing.change(RunStatus.NOT_STARTED, self._stopped_by)
-            if not isinstance(self._stopped_by, Stopped) and get_kernel_shell() is None:  # A notebook's panel says it.
+            has_panel = bool(self._listeners) and get_kernel_shell() is not None  # Which says it.
+            if not isinstance(self._stopped_by, Stopped) and not has_panel:
                 log.warning("The sweep has stopped. %s", format_error(self._stopped_by))
         self._ended = time.monotonic()
 

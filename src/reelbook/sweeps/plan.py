@@ -183,7 +183,11 @@ class Plan:
         prices: dict[Input | None, Estimate] = {}
         for request in {row.input: None for row in self.distinct if row.input is not None}:
             answer = price(request)
-            prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
+            if not isinstance(answer, Estimate | None) and not (isinstance(answer, Integral) and answer >= 0):
+                raise usage_error(
+                    f"A price is a whole number of credits, or None where nobody knows, not {format_literal(answer)}."
+                )
+            prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer and int(answer))
         return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))
 
     @cached_property

@@ -81,6 +81,10 @@ def coerce_value(value: Any) -> Any:
 def read_records(table: Any) -> list[Mapping[Any, Any]]:
     """The rows of a DataFrame or list of dicts as mappings."""
     is_frame = hasattr(table, "columns") and hasattr(table, "iloc")
+    if is_frame and not table.columns.is_unique:
+        raise usage_error(
+            "This table has two columns of one name, and nobody can know which is meant; rename one of them."
+        )
     records = table.to_dict(orient="records") if is_frame else table
     if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
         raise usage_error(

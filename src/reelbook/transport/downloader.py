@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+import mimetypes
 import os
 import re
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -23,7 +25,7 @@ from ..errors import DownloadFailed, ReelbookError
 from ..media.bounded_open import MAX_PIXELS, PICTURES
 from ..media.metadata.file_marks import read_marks
 from ..models.base import File
-from ..models.file_kinds import EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
+from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .http import get_pause, load_certificates
@@ -208,7 +210,7 @@ def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
     """
     size = content.seek(0, io.SEEK_END)
     content.seek(0)
-    kind, expected = sniff_kind(content.read(HEAD_BYTES)), (file.content_type or "").partition(";")[0].strip().lower()
+    kind, expected = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file)
     is_text = expected.startswith("text/") or expected.endswith(("xml", "json", "yaml"))
     reason = ""
     if kind == EMPTY:
@@ -230,6 +232,15 @@ def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
     if reason:
         raise Failure(reason)
     return kind
+
+
+def _declared_type(file: File) -> str:
+    """The content type that the service declares, or that a file name implies; empty for neither."""
+    declared = (file.content_type or "").partition(";")[0].strip().lower()
+    if declared not in ("", BINARY.content_type):
+        return declared
+    names = (file.file_name or "", "" if is_data_address(file.url) else urlsplit(file.url).path)
+    return next(filter(None, (mimetypes.guess_type(name.lower())[0] for name in names)), "")
 
 
 def _is_whole(content: BinaryIO, kind: FileKind) -> bool:
