@@ -13,7 +13,7 @@ from tests.browser.looks import CONTRAST
 GRAVE = ("serious", "critical")
 
 # Text that is painted: its element, how far it stands out, and what it says.
-FAINT = f"""([roots, least]) => {{
+FAINT = f"""roots => {{
   const contrast = {CONTRAST};
   const found = [];
   for (const root of document.querySelectorAll(roots)) {{
@@ -25,7 +25,7 @@ FAINT = f"""([roots, least]) => {{
       if (box.width < 2 || box.height < 2) continue;
       const stands = contrast(element);
       // A sign beside the word that says the same is a drawing: for these, 3 to 1 is asked.
-      const enough = element.closest('[aria-hidden=true]') ? Math.min(least, 3) : least;
+      const enough = element.closest('[aria-hidden=true]') ? 3 : 4.5;
       if (stands < enough) found.push(`${{stands.toFixed(2)}}: <${{element.localName}}> ${{words.slice(0, 40)}}`);
     }}
   }}
@@ -80,9 +80,9 @@ def findings(page: Page, roots: str, *, colours: bool = True) -> list[str]:
     return [f"{one['rule']}: {one['places'][:4]}" for one in told if one["impact"] in GRAVE]
 
 
-def faint(page: Page, roots: str, *, least: float = 4.5) -> list[str]:
+def faint(page: Page, roots: str) -> list[str]:
     """Words that do not stand out enough from what is behind them."""
-    return list(page.evaluate(FAINT, [roots, least]))
+    return list(page.evaluate(FAINT, roots))
 
 
 def beyond(page: Page, roots: str) -> list[str]:

@@ -51,12 +51,12 @@ def answer_requests(page: Page, paths: Sequence[Sequence[str | Path]]) -> None:
     page.evaluate(ANSWER, files)
 
 
-def listen(page: Page, key: str, rows: Sequence[int] = ()) -> None:
-    """Say that a kernel is there, and which rows are ticked."""
+def listen(page: Page, key: str) -> None:
+    """Say that a kernel is there, and that no row is ticked."""
     page.evaluate(
-        """([key, rows]) => {
+        """key => {
           dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
-          dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows } }));
+          dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: [] } }));
         }""",
-        [key, list(rows)],
+        key,
     )

@@ -56,10 +56,10 @@ def frame_on_screen(page: Page, number: int) -> None:
     assert round((page.evaluate(GREY) - DARKEST) / STEP) == number
 
 
-def drag_to(page: Page, share: float, *, y: float = 0.5) -> tuple[float, float]:
+def drag_to(page: Page, share: float) -> tuple[float, float]:
     box = page.locator(".rb-line").bounding_box()
     assert box is not None
-    return box["x"] + 1.5 + share * (box["width"] - 3), box["y"] + y * box["height"]
+    return box["x"] + 1.5 + share * (box["width"] - 3), box["y"] + box["height"] / 2
 
 
 def test_the_strip_scrubs(shown: Show, clip: LocalFile) -> None:
