@@ -332,7 +332,10 @@ def _run(options: argparse.Namespace) -> int:
 
     done = run(_input(options))
     if options.json:
-        _print_json(done.row)
+        import pandas as pd
+
+        (row,) = _records(pd.DataFrame([done.row]))
+        _print_json(row)
         return 0
     for file in done.media:
         print(file.path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..errors import ReelbookError
+from ..errors import NotFound, ReelbookError
 from ..models.catalog import estimate, find_endpoint
 from ..settings import options
 from ..storage.ledger.writer import describe_maker
@@ -96,6 +96,8 @@ def _client_facts(client: Client) -> list[tuple[str, str]]:
     try:
         account = client.account()
         features = ", ".join(sorted(client.features())) or "what the specification shows"
+    except NotFound:
+        return [service, ("credits", "this service does not say"), ("offers", "what the specification shows"), library]
     except ReelbookError as error:
         return [service, library, ("answers", f"no: {error}")]
     name = str(account.get("name", "unknown"))

@@ -30,7 +30,7 @@ from .tidy import adopt_library, prune_files, verify_files
 _MAX_LETTERS = 60
 ADVICE = (
     "Look into the account's history at the service. If it has the run: attach(request_id). "
-    "If not: resubmit() sends it again, write_off() removes it from the books."
+    "If not: resubmit() sends it again, write_off() gives it up, and its price still counts."
 )
 
 

@@ -288,8 +288,11 @@ class Plan:
         except KeyboardInterrupt:
             raise Interrupted(job.interrupt()) from None
 
-    def start(self, *, client: Client | None = None, **options: Any) -> SweepJob:
-        """Like `run`, with its options, without waiting: an awaitable job with `progress`, `frame`, `pause()` and `cancel()`."""
+    def start(self, *, client: Client | None = None, progress: bool = True, **options: Any) -> SweepJob:
+        """Like `run`, with its options, without waiting: an awaitable job with `progress`, `frame`, `pause()` and `cancel()`.
+
+        It is displayed only where the job is, whatever `progress` says.
+        """
         job = self._make_job(client, **options)
         job.begin()
         return job
@@ -339,6 +342,8 @@ class Sweep:
             base = registry.find("find_input")(base, "rb.sweep")
         if not isinstance(base, Input):
             raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
+        if wrong := {"budget", "spend", "concurrency"} & axes.keys() - type(base).model_fields.keys():
+            raise usage_error(f"`{min(wrong)}` belongs to the plan: rb.sweep(…).run({min(wrong)}=…).")
         crossed = [made for part in parts for made in _make_parts(part, type(base))]
         return make_plan(base, (*crossed, *make_axes(axes)))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
+from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError, UncertainRun
 from ..models.images import Image, pictures_of
 from ..runs.run import error_kind_of
 from ..storage.ledger.transitions import Entry, State
@@ -318,6 +318,8 @@ def format_interrupt(progress: Progress) -> str:
 
 def get_error_type(error: BaseException) -> str:
     """The short name of an error, for the `error_type` column."""
+    if isinstance(error, UncertainRun):
+        return "uncertain"
     if isinstance(error, ServiceError) and error.error_type:
         return error.error_type
     return error_kind_of(error) if isinstance(error, ReelbookError) else type(error).__name__

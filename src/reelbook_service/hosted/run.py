@@ -204,8 +204,10 @@ def _format_refusal(error: ReelbookError) -> tuple[str, str]:
             return kind or "", f"The paid service refuses this input: {error.message}"
         case InsufficientCredits():
             why = "the shared account has too few credits left there"
-        case Unauthorized() | Forbidden():
+        case Unauthorized():
             why = "the shared key is not accepted there"
+        case Forbidden():
+            why = "the shared key may not start this run there, or not now"
         case NotFound():
             why = "it does not know this model"
         case _:

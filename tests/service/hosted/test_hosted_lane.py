@@ -112,7 +112,7 @@ def test_who_may_not_turn_the_checker_off_cannot_do_it_by_the_account_elsewhere(
 REFUSALS = [
     ("no credits", "engine_error", "has too few credits left there. It is not your fault"),
     ("no key", "engine_error", "the shared key is not accepted there"),
-    ("in words", "engine_error", "the shared key is not accepted there"),
+    ("in words", "engine_error", "the shared key may not start this run there"),
     ("no such model", "engine_error", "it does not know this model"),
     ("no input", "validation_error", "refuses this input"),
 ]

@@ -63,6 +63,8 @@ class InputTrait(traitlets.TraitType[Any, Any]):
 
 def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
     """The inputs or field values of this model from inputs, a run, or a row of a table."""
+    if getattr(row, "ndim", 0) == 2 and len(row) == 1:
+        row = row.iloc[0]
     request = row if isinstance(row, Input) else getattr(row, "input", None)
     if isinstance(request, kind):
         return request
