@@ -79,7 +79,7 @@ EXPECTED: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "sweep": (1, (f"{RUNS} of {RUNS}", f"{RUNS} completed")),
     "table": (min(RUNS, 12), (f"{RUNS} runs", f"{RUNS} completed", "num_frames", "10", "53")),
     "panel": (0, (f"{RUNS} of {RUNS}",)),
-    "library": (3, ("runs", "credits", PROMPT[:20])),
+    "library": (3, ("runs", "credits", "seed")),
     "sheet": (1, ()),
     "plot": (1, ("credits by num_frames", f"{RUNS} runs")),
     "grid": (RUNS, (f"{RUNS} runs", "seed × num_frames", "9 frames", "10 frames", "seed 0", "seed 1", "run 0 · 53 credits")),
@@ -203,7 +203,7 @@ def check(view: View, *, players: bool) -> None:
     lacking = {name: lacks for name in EXPECTED if (lacks := view[name].lacks(name))}
     too_few = {name: view[name].pictures for name, (least, _) in EXPECTED.items() if view[name].pictures < least}
     broken = {name: view[name].broken for name in EXPECTED if view[name].broken}
-    assert lacking == {}
+    assert lacking == {}, lacking
     assert too_few == {}
     assert broken == {}
     if players:
