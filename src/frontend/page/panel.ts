@@ -26,10 +26,6 @@ const OF_USE: Record<string, string[]> = {
 const endedText = (noun: string) =>
   `The kernel has ended, and the ${noun} with it. Run its cells again to continue: paid results are fetched, and nothing is paid twice.`;
 
-/** @param name The variable that holds it. */
-const staleText = (noun: string, name: string) =>
-  `The panel above has not changed since this page was reopened. Run ${name ? `\`${name}\` in a cell` : "the cell again"} to see the ${noun}.`;
-
 function render({ model, el }: { model: any; el: HTMLElement }) {
   // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
   for (const name of ["light-theme", "dark-theme"]) el.classList.toggle(name, document.body.classList.contains(name));
@@ -48,7 +44,6 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
 
   let isAsked = false; // For another state, until that is reached.
   let hasEnded = false;
-  let isStale = false;
 
   const redraw = () => {
     const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : (OF_USE[model.get("state")] ?? []);
@@ -62,28 +57,10 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
       const [label, title] = BUTTONS[name];
       return button(label || queuedLabel(model), act, { title, disabled: isAsked, style: STYLE });
     });
-    said.textContent = hasEnded ? endedText(noun) : isStale ? staleText(noun, model.get("name")) : model.get("said");
+    said.textContent = hasEnded ? endedText(noun) : model.get("said");
     row.replaceChildren(...buttons, said);
     row.style.display = buttons.length || said.textContent ? "flex" : "none";
     if (hadFocus) buttons[0]?.focus();
-  };
-
-  let timer = 0;
-  /** Whether the picture above has all that has ended. A page that was opened again gets no updates of it. */
-  const check = () => {
-    const own = `[data-rb-twin="${CSS.escape(model.get("twin") || "none")}"]`;
-    let box = el.parentElement;
-    while (box && !box.querySelector(own)) box = box.parentElement;
-    const kept = box?.querySelector(own)?.getAttribute("data-rb-kept");
-    const was = isStale;
-    isStale = Boolean(kept) && Number(kept) < model.get("kept");
-    if (isStale !== was) redraw();
-    // An output is drawn some time after the message that brings it.
-    if (isStale) soon();
-  };
-  const soon = () => {
-    clearTimeout(timer);
-    timer = window.setTimeout(check, 1500);
   };
 
   /** Send a message; display an error if the kernel is gone. */
@@ -108,7 +85,6 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
   const listeners: [string, () => void][] = [
     // The host reports a restart at once, before any button is pressed.
     ["comm_live_update", () => send({ do: "here" })],
-    ["change:kept", soon],
     ["change:state", changed],
     ["change:html", drawn],
     ["change:queued", redraw],
@@ -117,9 +93,7 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
   for (const [name, listener] of listeners) model.on(name, listener);
   drawn();
   redraw();
-  soon();
   return () => {
-    clearTimeout(timer);
     for (const [name, listener] of listeners) model.off(name, listener);
   };
 }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import traitlets
-from markupsafe import Markup, escape
+from markupsafe import escape
 
 from ..decide.race.sentences import RaceProgress, RaceState
 from ..display import original_links, run_card
@@ -18,13 +17,12 @@ from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..storage.run_status import ENDED
 from .link import EMPTY, Link, LiveUpdates
-from .notebook import find_variable_name, is_jupyter_server, is_page_attached, is_voila
+from .notebook import is_jupyter_server, is_page_attached, is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
 
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
-TWIN = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>')
 
 
 class Panel(Link):
@@ -44,15 +42,9 @@ class Panel(Link):
     """The credits returned if they are cancelled."""
     said = traitlets.Unicode("").tag(sync=True)
     """The result of cancelling them, as text."""
-    twin = traitlets.Unicode().tag(sync=True)
-    """The mark of the static picture above the buttons."""
-    kept = traitlets.Int(0).tag(sync=True)
-    """The number of ended runs in that picture. A page that was opened again does not get the later ones, and says so."""
-    name = traitlets.Unicode().tag(sync=True)
-    """The variable of the job, if it has one."""
 
     def __init__(self, job: Any, *, with_html: bool = True) -> None:
-        super().__init__(twin=secrets.token_hex(8), noun=getattr(job, "noun", "sweep"))
+        super().__init__(noun=getattr(job, "noun", "sweep"))
         self.job, self._with_html = job, with_html
         # Of the buttons of a sweep a race has one. In a thread: the job responds on its own event loop.
         commands = ("cancel",) if self._is_race else COMMANDS
@@ -71,9 +63,8 @@ class Panel(Link):
             if self._is_race:
                 # Of the buttons of a sweep a race has one.
                 self.state = "done" if progress.state in (RaceState.DONE, RaceState.STOPPING) else "preparing"
-                self.kept = progress.runs
             else:
-                self.state, self.kept = progress.state, progress.finished
+                self.state = progress.state
                 # Only if useful: each change is a message to the page.
                 can_cancel = progress.state == "stopping"
                 self.queued = progress.queued if can_cancel else 0
@@ -96,10 +87,7 @@ class Panel(Link):
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
         progress = self.job.progress
-        kept = progress.runs if self._is_race else progress.finished
-        self.name = find_variable_name(self.job) or ""
-        html = TWIN.format(self.twin, kept, Markup(render_progress(progress)))
-        return {"text/plain": format_progress(progress), "text/html": html}
+        return {"text/plain": format_progress(progress), "text/html": render_progress(progress)}
 
     def __repr__(self) -> str:
         return format_progress(self.job.progress)
