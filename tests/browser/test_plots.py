@@ -107,7 +107,7 @@ def test_a_selection_is_that_of_every_display_of_the_table(opened: Open, table: 
     ticks.nth(0).check()
     after_tick = [picked(one) for one in (first, second, stranger)]
     said = first.locator(".rb-bar").inner_text()
-    first.get_by_role("button", name="Clear selection").click()
+    first.locator(".rb-drawing").click(position={"x": 2, "y": 2})
 
     assert after_clicks == [[5, 9], [5, 9], []]
     assert ticked == [5]

@@ -266,7 +266,7 @@ def test_a_tap_on_a_point_plays_its_run(shown: PhonePage) -> None:
     expect(page.locator(".rb-detail video")).to_be_visible()
     expect(page.locator(".rb-detail p")).to_contain_text("guidance 12")
     finger.tap(page.get_by_role("button", name="Select"))
-    expect(status).to_have_text("1 selected")
+    expect(status).to_have_text("1 selected; a click elsewhere clears")
     finger.tap(middle(drawing, 0.5, 0.02))
     expect(status).to_contain_text("A click plays")
 

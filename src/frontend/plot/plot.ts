@@ -38,7 +38,6 @@ class Plot {
   #shown: number | null = null; // The point of the card.
   #picked = new Picked(this.payload, () => this.#mark());
   #count = made("span", { role: "status" });
-  #clear = button("Clear", () => this.#clearAll(), { hidden: "", "aria-label": "Clear selection" });
   /** Screen readers get the same words from the point. */
   #card = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
   #stage = made("div", { class: "rb-stage" });
@@ -54,7 +53,7 @@ class Plot {
       for (const [attribute, value] of Object.entries(name)) shape.setAttribute(attribute, String(value));
     });
     // Its height is reserved, so that nothing moves when something is selected.
-    this.#stack.after(made("div", { class: "rb-bar" }, this.#count, this.#clear));
+    this.#stack.after(made("div", { class: "rb-bar" }, this.#count));
     this.#stack.append(this.#card);
     root.append(this.#stage);
     // Not of the drawing, which would become a stop of the keyboard itself.
@@ -74,11 +73,6 @@ class Plot {
       const poster = figure?.querySelector<HTMLImageElement>(".rb-clip img");
       if (poster) this.posters.addresses[point] = poster.src;
     });
-  }
-
-  #clearAll() {
-    this.#pick([]);
-    this.#points[this.#current].focus();
   }
 
   /** @returns The point nearest to a pointer, or -1; of several, the one drawn last, which lies on top. */
@@ -153,8 +147,9 @@ class Plot {
       shape.setAttribute("aria-pressed", String(rows.has(this.#rows[point])));
       shape.toggleAttribute("data-opened", point === this.#opened);
     });
-    this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
-    this.#clear.hidden = !rows.size;
+    this.#count.textContent = rows.size
+      ? `${rows.size.toLocaleString("en-US")} selected; a click elsewhere clears`
+      : HINT;
     this.#select.setAttribute("aria-pressed", String(rows.has(this.#rows[this.#opened ?? -1])));
   }
 
