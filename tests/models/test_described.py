@@ -231,6 +231,18 @@ def test_what_fits_no_type_is_said_of_the_closest_one() -> None:
     assert "`style` = 'none' does not fit its description: `pattern` is '^(?!none)'." in refusal(lambda: kind(style="none"))  # fmt: skip
 
 
+def test_of_alternatives_the_one_that_is_meant_is_explained() -> None:
+    """A constant names it: what it lacks is said, and not that another one has another constant."""
+    modes = [
+        {"type": "object", "required": ["mode", "words"], "properties": {"mode": {"const": "words"}, "words": {"type": "string"}}},
+        {"type": "object", "required": ["mode"], "properties": {"mode": {"const": "all"}}},
+    ]  # fmt: skip
+    kind = describe(document({"oneOf": modes}))
+
+    assert kind(mode="all").wire() == {"mode": "all"}
+    assert "`required` is ['mode', 'words']" in refusal(lambda: kind(mode="words"))
+
+
 def test_steps_tell_alternatives_apart() -> None:
     """Of which exactly one may hold; by the digits as written."""
     halves = {"oneOf": [{"type": "number", "multipleOf": 0.05}, {"type": "number", "multipleOf": 0.04}]}

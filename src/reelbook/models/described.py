@@ -159,7 +159,7 @@ class Described(Record, Input):
 
     @model_validator(mode="after")
     def _fits_description(self) -> Self:
-        from jsonschema.exceptions import best_match
+        from jsonschema.exceptions import best_match, relevance
 
         # What is sent in the place of a picture is not known yet, and a default is the service's own.
         pictures = {place for place, text in pictures_of(self) if isinstance(text, Image)}
@@ -167,7 +167,9 @@ class Described(Record, Input):
         try:
             errors = [(tuple(error.absolute_path), error) for error in self._rules.iter_errors(self.wire())]
             error = best_match(
-                error for place, error in errors if place not in pictures and (not place or place[0] in changed)
+                (error for place, error in errors if place not in pictures and (not place or place[0] in changed)),
+                # A constant tells alternatives apart: where it is another one, that alternative is not meant.
+                key=lambda error: (error.validator == "const", relevance(error)),
             )
         except Exception:
             # Rules that Python cannot read, such as patterns of JavaScript, are left to the service.
