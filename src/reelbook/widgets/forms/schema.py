@@ -63,7 +63,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
     nodes = reader.fields(schema)
     arranged = find_arrangement(kind.endpoint_id, nodes)
     for node in nodes:
-        if node["name"] in arranged.folded:
+        if node["name"] not in arranged.first:
             node["folded"] = True
         special = find_special(arranged, node)
         if special is not None:
@@ -72,9 +72,8 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
                 node["beside"] = facts
         if special == "duration":
             node["choices"] = [{**choice, "label": f"{choice['label']} s"} for choice in node["choices"]]
-    rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
-    last = len(arranged.first)
-    nodes.sort(key=lambda node: rank.get(node["name"], last - 0.5))
+    rank = {name: place for place, name in enumerate(arranged.first)}
+    nodes.sort(key=lambda node: rank.get(node["name"], len(rank)))
     row = find_endpoint(kind.endpoint_id)
     return {
         "model": kind.endpoint_id,
@@ -302,9 +301,7 @@ class Arrangement:
     """The layout of the fields of one model."""
 
     first: tuple[str, ...] = ()
-    """Fields in the order of filling them in; the rest follow as the model lists them."""
-    folded: tuple[str, ...] = ()
-    """Fields that are rarely changed."""
+    """Fields in the order of filling them in; the rest follow as the model lists them, folded away."""
     special: Mapping[str, str] = field(default_factory=dict)
     """Special controls by field."""
 
@@ -312,24 +309,20 @@ class Arrangement:
 ARRANGEMENTS: Mapping[str, Arrangement] = {
     "svc/text-to-video-13b-distilled": Arrangement(
         first=("prompt", "aspect_ratio", "num_frames", "resolution", "seed"),
-        folded=(
-            "frame_rate", "enable_detail_pass", "negative_prompt", "loras", "first_pass_num_inference_steps", "second_pass_num_inference_steps",
-            "second_pass_skip_initial_steps", "expand_prompt", "reverse_video", "enable_safety_checker",
-            "temporal_adain_factor", "tone_map_compression_ratio",
-        ),
         special={"aspect_ratio": "aspect", "num_frames": "frames"},
     ),
     "svc/video-gen/v2.1/master/image-to-video": Arrangement(
         first=("image_url", "prompt", "duration"),
-        folded=("cfg_scale", "negative_prompt"),
         special={"duration": "duration"},
     ),
     "svc/smart-resize": Arrangement(
-        first=("image_url", "target_sizes", "prompt"),
-        folded=("output_format", "safety_tolerance", "seed", "sync_mode", "num_images_per_size"),
+        first=("image_url", "target_sizes", "prompt", "resolution"),
     ),
-    "svc/frames-api/images-to-video": Arrangement(first=("images", "fps"), special={"images": "timeline"}),
-}  # fmt: skip
+    "svc/frames-api/images-to-video": Arrangement(
+        first=("images", "fps"),
+        special={"images": "timeline"},
+    ),
+}
 
 MAX_OPEN = 8
 """Fields not folded of a model without an arrangement, required ones included."""
@@ -340,12 +333,12 @@ def find_arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Ar
     known = ARRANGEMENTS.get(endpoint_id)
     if known is not None:
         return known
-    listed = list(nodes)
-    needed = [node["name"] for node in listed if node.get("required")]
-    others = [node["name"] for node in listed if not node.get("required")]
-    room = max(MAX_OPEN - len(needed), 3)
-    folded = others[room:] if len(others) > room + 1 else []
-    return Arrangement(first=tuple(needed), folded=tuple(folded))
+    listed = sorted(nodes, key=lambda node: not node.get("required"))
+    needed = sum(bool(node.get("required")) for node in listed)
+    most = max(MAX_OPEN, needed + 3)
+    # One alone is not worth folding away.
+    first = listed if len(listed) <= most + 1 else listed[:most]
+    return Arrangement(first=tuple(node["name"] for node in first))
 
 
 def find_special(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
