@@ -7,11 +7,6 @@ const BUTTONS: Record<string, [string, string]> = {
   pause: ["Pause", "Send nothing more for now; runs already sent continue"],
   resume: ["Resume", "Go on sending"],
   cancel: ["Cancel", "Send nothing more; runs already sent continue"],
-  cancel_queued: ["", "Ask the service to drop its queued runs; those in progress continue"],
-};
-const queuedLabel = (model: any) => {
-  const back = model.get("credits_back");
-  return `Cancel ${model.get("queued").toLocaleString("en")} queued${back ? ` · ${back.toLocaleString("en")} credits back` : ""}`;
 };
 const STYLE =
   "font:inherit;color:var(--jp-ui-font-color1,inherit);background:transparent;border:1px solid " +
@@ -46,7 +41,7 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
   let hasEnded = false;
 
   const redraw = () => {
-    const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : (OF_USE[model.get("state")] ?? []);
+    const names = hasEnded ? [] : (OF_USE[model.get("state")] ?? []);
     const hadFocus = row.contains(document.activeElement);
     const buttons = names.map((name) => {
       const act = () => {
@@ -55,9 +50,9 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
         send({ do: name });
       };
       const [label, title] = BUTTONS[name];
-      return button(label || queuedLabel(model), act, { title, disabled: isAsked, style: STYLE });
+      return button(label, act, { title, disabled: isAsked, style: STYLE });
     });
-    said.textContent = hasEnded ? endedText(noun) : model.get("said");
+    said.textContent = hasEnded ? endedText(noun) : "";
     row.replaceChildren(...buttons, said);
     row.style.display = buttons.length || said.textContent ? "flex" : "none";
     if (hadFocus) buttons[0]?.focus();
@@ -87,8 +82,6 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
     ["comm_live_update", () => send({ do: "here" })],
     ["change:state", changed],
     ["change:html", drawn],
-    ["change:queued", redraw],
-    ["change:said", changed],
   ];
   for (const [name, listener] of listeners) model.on(name, listener);
   drawn();

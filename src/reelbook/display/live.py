@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..util import registry
 from ..util.notebook import get_kernel_shell
 from ..util.printable import printable
 from . import original_links
@@ -228,7 +227,7 @@ def updating_output(
 
 @contextmanager
 def watch_job(job: SweepJob) -> Iterator[None]:
-    """Display a sweep while the block runs; after an interrupt also its buttons, which need an idle kernel."""
+    """Display a sweep while the block runs, and after an interrupt until its paid runs have ended."""
     from .sweep_panel import HINT, format_panel, panel_bundle
 
     def line() -> str:
@@ -244,8 +243,6 @@ def watch_job(job: SweepJob) -> Iterator[None]:
                 # Paid runs continue, and the panel follows them after the cell has ended.
                 job.interrupt()
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
-                if job.progress.queued:
-                    registry.find("show_buttons")(job)
             raise
 
 

@@ -11,7 +11,7 @@ from ..util import registry
 from .notebook import is_voila
 
 registry.register("reelbook.widgets.grid", "make_job_grid")
-registry.register("reelbook.widgets.panel", "Panel", "show_buttons")
+registry.register("reelbook.widgets.panel", "Panel")
 
 RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 """Columns of every table of results; one without them was taken apart by its user."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from ..display.explorer_card import explorer_bundle
 from ..display.formatting import format_size
 from ..errors import ReelbookError
 from ..media.local_file import Explorer
-from .link import Link, View, weakly
+from .link import Link, View
 from .notebook import find_variable_name
 
 
@@ -34,8 +33,7 @@ class ExplorerLink(Link):
             "place": lambda content, _: self._follow(content),
             **{name: partial(self._act, action) for name, action in actions.items()},
         }
-        # An explorer may outlive its connections.
-        explorer.on_change(weakly(self._send_place))
+        explorer.on_change(self._send_place)
 
     def _act(self, action: Callable[[dict[str, Any]], dict[str, Any]], content: dict[str, Any], _: Any) -> None:
         if self._follow(content):
@@ -73,7 +71,5 @@ def view_explorer(explorer: Explorer, key: str) -> View:
 
 def _format_path(path: Path) -> str:
     """The path from the notebook's folder, where it is inside."""
-    try:
-        return str(path.absolute().relative_to(os.getcwd()))  # noqa: PTH109
-    except (ValueError, OSError):
-        return str(path)
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

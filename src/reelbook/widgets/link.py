@@ -24,7 +24,7 @@ import traitlets
 
 from ..display.embedding import MIME_TYPES
 from ..display.formatting import format_size
-from ..display.live import Bundle, LiveOutput, OutputKey, new_output, updater
+from ..display.live import Bundle, new_output
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
@@ -340,8 +340,8 @@ def pack_script(name: str) -> tuple[str, bytes]:
 class NewestOnly:
     """Works on the newest of several requests in a background thread; one that is overtaken while it waits is dropped."""
 
-    def __init__(self, work: Callable[[Any], None], name: str, *, pause: Callable[[], float] = lambda: 0.0) -> None:
-        """`pause` is how many seconds a request waits for a newer one."""
+    def __init__(self, work: Callable[[Any], None], name: str, *, pause: float = 0.0) -> None:
+        """`pause` is how many seconds a request waits for a newer one; `work` may request what comes next."""
         self._work, self._name, self._pause = work, name, pause
         self._changed = threading.Condition()
         self._request: Any = None
@@ -365,7 +365,7 @@ class NewestOnly:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._request is not None and (left := self._at + self._pause() - time.monotonic()) > 0:
+                while self._request is not None and (left := self._at + self._pause - time.monotonic()) > 0:
                     self._changed.wait(left)
                 request, self._request, work = self._request, None, self._work
                 if request is None:
@@ -377,65 +377,6 @@ class NewestOnly:
                 log.debug("%s failed", self._name, exc_info=True)
             # Not kept while the next request is awaited.
             del work, request
-
-
-class LiveUpdates:
-    """Throttled updates of a widget, from a start until it is over; it can be started again."""
-
-    def __init__(
-        self,
-        publish: Callable[[Bundle], None],
-        bundle: Callable[[], Bundle],
-        key: Callable[[], OutputKey] | None = None,
-        *,
-        is_over: Callable[[], bool],
-    ) -> None:
-        self._publish, self._bundle, self._key, self._is_over = publish, bundle, key, is_over
-        # A separate lock: `start` is called while an owner changes, under locks of the owner.
-        self._guard = threading.Lock()
-        self._card: LiveOutput | None = None
-        """The output registered with the clock; None while there is nothing to update."""
-        self._is_closed = False
-
-    def start(self) -> None:
-        """Start updates, until the owner is over."""
-        with self._guard:
-            if self._card is None and not self._is_closed:
-                card = LiveOutput(self._send, self._bundle, self._key, is_over=lambda: self._release_if_over(card))
-                self._card = card
-                updater.add(card)
-
-    def close(self) -> None:
-        """Stop updates."""
-        with self._guard:
-            # The clock drops a card that is not current; removing it here would deadlock a close during an update.
-            self._is_closed, self._card = True, None
-
-    def _send(self, bundle: Bundle) -> None:
-        try:
-            if not self._is_closed:
-                self._publish(bundle)
-        # The clock would drop a card that fails once, and the page would not be updated any more.
-        except Exception:
-            log.debug("a page could not be updated", exc_info=True)
-
-    def _release_if_over(self, card: LiveOutput) -> bool:
-        """Release the card if the owner is over; return whether it is released. Later updates get another card."""
-        with self._guard:
-            if self._card is card and self._is_over():
-                self._card = None
-            return self._card is not card
-
-
-def weakly(method: Callable[..., None]) -> Callable[..., None]:
-    """The method while its owner is in use elsewhere, too; afterwards nothing. For what may outlive the owner."""
-    reference = weakref.WeakMethod(method)
-
-    def call(*values: Any) -> None:
-        if (found := reference()) is not None:
-            found(*values)
-
-    return call
 
 
 def keep_open(link: AnyLink) -> AnyLink:

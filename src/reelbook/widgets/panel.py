@@ -6,23 +6,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import traitlets
-from markupsafe import escape
 
 from ..decide.race.sentences import RaceProgress, RaceState
 from ..display import original_links, run_card
-from ..display.live import Bundle, new_output
+from ..display.live import Bundle, LiveOutput, new_output, updater
 from ..display.race_card import format_race, render_race
 from ..display.sweep_panel import format_panel, render_panel
 from ..display.theme import read_static
-from ..errors import ReelbookError
 from ..storage.run_status import ENDED
-from .link import EMPTY, Link, LiveUpdates
+from .link import EMPTY, Link
 from .notebook import is_jupyter_server, is_page_attached, is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
 
-COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
+COMMANDS = ("pause", "resume", "cancel")
 
 
 class Panel(Link):
@@ -36,12 +34,6 @@ class Panel(Link):
     noun = traitlets.Unicode("sweep").tag(sync=True)
     """What the buttons are for."""
     state = traitlets.Unicode("preparing").tag(sync=True)
-    queued = traitlets.Int(0).tag(sync=True)
-    """The number of runs waiting in the service's queue."""
-    credits_back = traitlets.Int(0).tag(sync=True)
-    """The credits returned if they are cancelled."""
-    said = traitlets.Unicode("").tag(sync=True)
-    """The result of cancelling them, as text."""
 
     def __init__(self, job: Any, *, with_html: bool = True) -> None:
         super().__init__(noun=getattr(job, "noun", "sweep"))
@@ -65,24 +57,11 @@ class Panel(Link):
                 self.state = "done" if progress.state in (RaceState.DONE, RaceState.STOPPING) else "preparing"
             else:
                 self.state = progress.state
-                # Only if useful: each change is a message to the page.
-                can_cancel = progress.state == "stopping"
-                self.queued = progress.queued if can_cancel else 0
-                self.credits_back = progress.queued_credits if can_cancel else 0
             if self._with_html:
                 self.html = render_progress(progress)
 
     def _press(self, command: str, *_: Any) -> None:
-        self.in_background(command, partial(self._run_command, command))
-
-    def _run_command(self, command: str) -> None:
-        if command != "cancel_queued":
-            getattr(self.job, command)()
-            return
-        try:
-            self.said = str(self.job.cancel(queued=True))
-        except ReelbookError as error:
-            self.said = str(error)
+        self.in_background(command, getattr(self.job, command))
 
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
@@ -132,7 +111,15 @@ def _show_live(job: Any) -> None:
             judging.follow(job)
 
     job.on_change(update)
-    _show_buttons(panel)
+    below = new_output(panel.bundle())
+
+    def remove_buttons(job: Any) -> None:
+        if job.is_done:
+            # Buttons need a kernel, so a saved notebook does not contain them. They are not closed: a page that was
+            # opened again does not get this update, and a view of a closed widget is an error there.
+            below.update(EMPTY, raw=True)
+
+    job.on_change(remove_buttons)
 
 
 def _reserve_judging(job: Any) -> Any:
@@ -144,23 +131,6 @@ def _reserve_judging(job: Any) -> Any:
     output = new_output(EMPTY)
     view = None if is_jupyter_server() else new_output(EMPTY)
     return RaceJudging(lambda bundle: output.update(bundle, raw=True), view)
-
-
-def show_buttons(job: Any) -> None:
-    """Display buttons for a sweep until it is done."""
-    _show_buttons(Panel(job, with_html=False))
-
-
-def _show_buttons(panel: Panel) -> None:
-    below = new_output(panel.bundle())
-
-    def follow(job: Any) -> None:
-        if job.is_done:
-            # Buttons need a kernel, so a saved notebook does not contain them. They are not closed: a page that was
-            # opened again does not get this update, and a view of a closed widget is an error there.
-            below.update({"text/plain": panel.said, "text/html": escape(panel.said)}, raw=True)
-
-    panel.job.on_change(follow)
 
 
 class RunPanel(Link):
@@ -176,7 +146,7 @@ class RunPanel(Link):
         first = draw()
         self.text = str(first["text/plain"])
         super().__init__(html=str(first["text/html"]))
-        LiveUpdates(self._update, draw, is_over=lambda: run.status in ENDED).start()
+        updater.add(LiveOutput(self._update, draw, is_over=lambda: run.status in ENDED))
 
     def _update(self, bundle: Bundle) -> None:
         self.html = str(bundle["text/html"])

@@ -18,6 +18,7 @@ from IPython.display import display
 
 from ..display.compare.comparison_html import render_comparison
 from ..display.formatting import STATE_SIGNS, format_credits, format_size, join_with_dots, shorten
+from ..display.live import UPDATE_SECONDS
 from ..display.original_links import linked_by
 from ..display.run_card import run_figure
 from ..errors import ReelbookError, UncertainRun
@@ -31,7 +32,7 @@ from .forms.form import Form
 from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
 from .forms.sweeps import StartedJob
-from .link import LiveUpdates, NewestOnly, ScriptLink
+from .link import NewestOnly, ScriptLink
 from .notebook import forget_reply_thread
 
 if TYPE_CHECKING:
@@ -328,12 +329,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
         self._is_closed = False
-        self._updates = LiveUpdates(
-            lambda _: self._refresh(),
-            dict,
-            lambda: tuple(entry.progress_key for entry in self._entries),
-            is_over=lambda: all(entry.is_over for entry in self._entries),
-        )
+        self._updates = NewestOnly(lambda _: self._refresh(), "reelbook-studio", pause=UPDATE_SECONDS)
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
@@ -468,7 +464,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
                     form.edit(name, typed)
                     restored.append(name.replace("_", " "))
             self._head.carried = format_carried(restored, "before the restart")
-        form.observe(lambda _: self._updates.start(), ["state", "records"])
+        form.observe(lambda _: self._updates.put(True), ["state", "records"])
         return form
 
     @property

@@ -147,7 +147,7 @@ class Form(ScriptLink):
         """The studio that it is in."""
         self._snapshot_handle: Any = None
         """The display handle of the newest static picture."""
-        self._redrawing = NewestOnly(self._redraw, "reelbook-form-picture", pause=lambda: REDRAW_SECONDS)
+        self._redrawing = NewestOnly(self._redraw, "reelbook-form-picture", pause=REDRAW_SECONDS)
         if value is not None:
             self._typed = self._fields_of(value)
         self.running = FormRuns(self)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ...display.figure import figures
 from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
-from ...display.live import Bundle, OutputKey
+from ...display.live import UPDATE_SECONDS, OutputKey
 from ...display.original_links import linked_by
 from ...display.run_card import format_failure, run_figure
 from ...display.run_text import describe_run, get_prompt
@@ -31,7 +31,7 @@ from ...models.catalog import is_reusable
 from ...models.images import Image as SourcePicture
 from ...settings import options
 from ...storage.run_status import ENDED, RunStatus
-from ..link import Handler, LiveUpdates
+from ..link import Handler, NewestOnly
 from .schema import get_sheet
 from .words import format_problem, format_sentence, format_service_changed, get_labels
 
@@ -228,12 +228,7 @@ class FormRuns:
         """The number of the newest offer to run the same once more, and its inputs."""
         self._sent: dict[str, OutputKey] = {}
         """The state of each entry whose card was sent."""
-        self._updates = LiveUpdates(
-            self._publish,
-            self._bundle,
-            lambda: tuple(entry.progress_key for entry in self.all),
-            is_over=lambda: all(entry.is_over for entry in self.all),
-        )
+        self._updates = NewestOnly(self._publish, "reelbook-form-runs", pause=UPDATE_SECONDS)
         self.handlers: Mapping[str, Handler] = {"run": self._run, "show": self._show, "act": self._act}
 
     @property
@@ -255,11 +250,11 @@ class FormRuns:
     def add(self, entry: Entry) -> None:
         """Add what was started, and keep the page up to date about it until it is over."""
         self._entries.append(entry)
-        self._updates.start()
+        self.update()
 
     def update(self) -> None:
-        """Update the page soon: an entry has changed, perhaps after its end."""
-        self._updates.start()
+        """Update the page soon, and go on until all entries are over."""
+        self._updates.put(True)
 
     def close(self) -> None:
         """Stop publishing; the runs go on, and are stored in the library."""
@@ -365,29 +360,30 @@ class FormRuns:
 
     # Display.
 
-    def _publish(self, bundle: Bundle) -> None:
-        form = self._form
+    def _publish(self, _: Any) -> None:
+        """Send the page what has changed, and come back while something goes on."""
+        form, entries = self._form, self.all
+        for pressed in self.entries:
+            pressed.note_end()
+        ends = sum(entry.is_over for entry in entries)
+        if ends < len(entries):
+            self.update()
+        shown = entries[: -MAX_ENTRIES - 1 : -1]
+        keys = {entry.key: entry.progress_key for entry in shown}
+        news = [entry for entry in shown if self._sent.get(entry.key) != keys[entry.key]]
+        if not news:
+            return
+        self._sent |= keys
         # Cards first: a page that hears of an entry has its card already.
-        for entry in bundle["cards"]:
+        for entry in news:
             send_card(form, entry)
         with form.lock:
-            form.records = bundle["records"]
-        ends = sum(entry.is_over for entry in self.all)
+            form.records = [describe_entry(form, entry) for entry in shown]
         if ends != self._ends:
             self._ends = ends
             form.redraw_later()
             # The library has more, and the account less.
             form.replan()
-
-    def _bundle(self) -> Bundle:
-        entries = self.all
-        shown = list(reversed(entries))[:MAX_ENTRIES]
-        for entry in self.entries:
-            entry.note_end()
-        news = [entry for entry in shown if self._sent.get(entry.key) != entry.progress_key]
-        self._sent |= {entry.key: entry.progress_key for entry in news}
-        records = [describe_entry(self._form, entry) for entry in shown]
-        return {"records": records, "cards": news}
 
 
 def check_service(service: str, session: Session) -> None:

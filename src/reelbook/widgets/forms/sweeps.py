@@ -216,7 +216,7 @@ class FormSweeps:
         """The draft and the service for which the plan was requested."""
         self._number = 0
         """The number of the plan that was requested last."""
-        self._planner = NewestOnly(self._plan, "reelbook-form-plan", pause=lambda: PAUSE_SECONDS)
+        self._planner = NewestOnly(self._plan, "reelbook-form-plan", pause=PAUSE_SECONDS)
         self.handlers: Mapping[str, Handler] = {
             "sweep": self._on_change,
             "sweep_run": self._run,
