@@ -83,7 +83,7 @@ def kind_of(texts: Sequence[str]) -> type[Input]:
 def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
     """What a page gets of the form, where whoever tells of it is a stranger as well."""
     names = list(form.sheet["fields"])
-    words = [{"at": [node["name"]], "words": text, "kind": text, "nearest": text} for node, text in zip(names, texts, strict=False)]  # fmt: skip
+    words = [{"at": [node["name"]], "words": text, "kind": text} for node, text in zip(names, texts, strict=False)]  # fmt: skip
     homeless = [{"at": [text, 3, text], "words": text, "kind": text} for text in texts]
     price = {"credits": 53, "told": texts[0], "source": texts[1], "lines": [[text, text] for text in texts]}
     state = {

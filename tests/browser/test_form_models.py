@@ -411,10 +411,7 @@ def test_images_to_video_is_filled_by_keys(empty: Forms) -> None:
     keyboard.press("Alt+ArrowRight")
     empty.tab_to(form.get_by_label("Hold this picture, in frames"))
     keyboard.press("Control+A")
-    keyboard.type("6")
-    empty.tab_to(form.get_by_label("Hold this picture, in seconds"))
-    keyboard.press("Control+A")
-    keyboard.type("0.5")
+    keyboard.type("12")
     expect(form.locator(".rbf-tl-total")).to_have_text("3 pictures · 60 frames · 2.5 s")
     empty.wait("[frame.frames for frame in forms['reel'].value.images]", [24, 12, 24])
     assert order(empty) == [(named(two), 24), (named(one), 12), (named(three), 24)]

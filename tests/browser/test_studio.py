@@ -75,7 +75,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
 
 
 def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> None:
-    """It opens with what the library has; a run plays large, is starred, used, compared; and goes on by arrows."""
+    """It opens with what the library has; a run plays large, is starred and used, and goes on by arrows."""
     page = studio.page
     expect(cards(page)).to_have_count(1)
     expect(cards(page).first).to_contain_text("a green tram")
@@ -106,14 +106,8 @@ def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> N
 
     for place in (0, 1):
         page.locator(".rbs-tick input").nth(place).check()
-    page.get_by_role("button", name="Compare", exact=True).click()
-    beside = page.locator(".rbs-large")
-    expect(beside.get_by_role("slider", name="Wipe between A and B")).to_be_visible(timeout=ROOM)
-    expect(beside.locator("[data-loaded=decoded]")).to_have_count(2)
-    expect(beside.locator("[data-rb-differences]")).to_contain_text("A and B: mean absolute difference")
-    shot(page, "studio-compare")
+    shot(page, "studio-chosen")
     grave = [*findings(page, PARTS, colours=False), *faint(page, PARTS)]
-    beside.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Clear").click()
 
     page.get_by_role("searchbox").fill("green TRAM")

@@ -3,7 +3,7 @@
 import type { ComponentChildren, ComponentType, TargetedEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FormLink } from "./link.ts";
-import { classes, Quiet, SignButton } from "./ui.tsx";
+import { classes, Quiet } from "./ui.tsx";
 import {
   type Choice,
   emptyText,
@@ -45,13 +45,11 @@ interface Control {
 /** The controls by the name of what is special about a field, else by its kind. */
 export const CONTROLS: Record<string, Control> = {};
 
-// So many choices stand beside each other, with so many letters in all.
+// So many choices stand beside each other.
 const SEGMENTS = 5;
-const SEGMENTS_LETTERS = 48;
 
 function controlOf({ special = "", kind, long, choices = [] }: Node): Control {
-  const letters = choices.reduce((sum, { label }) => sum + label.length, 0);
-  const isLong = choices.length > SEGMENTS || letters > SEGMENTS_LETTERS;
+  const isLong = choices.length > SEGMENTS;
   const drawn = kind === "text" && long ? "long" : kind === "choice" && isLong ? "select" : kind;
   return CONTROLS[special] ?? CONTROLS[drawn] ?? CONTROLS.json;
 }
@@ -72,10 +70,9 @@ export function Field(field: FieldProps) {
   const { Input, isGroup, isWide } = controlOf(node);
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
-  const nearest = own.find(({ at }) => !at.length)?.nearest;
-  /** The button that was pressed is gone then. */
-  const set = (next: unknown) => {
-    change(next);
+  const reset = () => {
+    change(undefined);
+    // The button that was pressed is gone then.
     (document.getElementById(id) ?? document.getElementById(`${id}-0`))?.focus();
   };
   const Label = isGroup ? "span" : "label";
@@ -92,7 +89,7 @@ export function Field(field: FieldProps) {
             class="rbf-quiet rbf-reset"
             hidden={value === undefined}
             aria-label={`Reset: ${node.label}`}
-            act={() => set(undefined)}
+            act={reset}
           >
             Reset
           </Quiet>
@@ -101,11 +98,6 @@ export function Field(field: FieldProps) {
       <Input {...field} />
       <p class="rbf-problem" hidden={!words}>
         <span id={`${id}-problem`}>{words}</span>
-        {nearest !== undefined && (
-          <Quiet class="rbf-quiet rbf-fix" act={() => set(nearest)}>
-            {`Use ${textOf(nearest)}`}
-          </Quiet>
-        )}
       </p>
       {node.help && (
         <p class="rbf-help rbf-caption" id={`${id}-help`}>
@@ -191,11 +183,11 @@ interface NumberProps extends FieldProps {
   placeholder?: string;
   /** What the input is called, where it has no label of its own. */
   label?: string;
-  /** What the slider is called and says, where the label and the number alone do not do. */
-  slider?: { label: string; words: string };
+  /** What the slider says, where the number alone does not do. */
+  slid?: string;
 }
 
-export function NumberRow({ hasSlider = true, placeholder, label, slider, ...field }: NumberProps) {
+export function NumberRow({ hasSlider = true, placeholder, label, slid, ...field }: NumberProps) {
   const { node, value, change } = field;
   const track = hasSlider ? findTrack(node) : null;
   const now = value === "" || value === null ? undefined : value;
@@ -216,9 +208,8 @@ export function NumberRow({ hasSlider = true, placeholder, label, slider, ...fie
           max={track.high}
           step={track.step}
           value={isNumber ? number : track.low}
-          aria-labelledby={slider ? undefined : `${field.id}-label`}
-          aria-label={slider?.label}
-          aria-valuetext={slider?.words ?? (isNumber ? String(number) : "not set")}
+          aria-label={`${node.label}, slider`}
+          aria-valuetext={slid ?? (isNumber ? String(number) : "not set")}
           onInput={(event) => set(event.currentTarget.value)}
         />
       )}
@@ -351,7 +342,9 @@ function List(field: FieldProps) {
               problems={problemsAt(field.problems, at)}
               change={(now) => change(values.map((old, index) => (index === at ? (now ?? startOf(item)) : old)))}
             />
-            <SignButton sign="remove" says={`Remove ${at + 1}.`} act={() => remove(at)} />
+            <Quiet aria-label={`Remove ${at + 1}.`} act={() => remove(at)}>
+              Remove
+            </Quiet>
           </li>
         ))}
       </ol>

@@ -134,7 +134,6 @@ export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; n
   useEffect(() => {
     if (wrong && fold.current) fold.current.open = true;
   }, [wrong > 0]);
-  const extra = Object.keys(link.draft).filter((key) => !nodes.some((node) => node.name === key));
   return (
     <>
       <div class="rbf-fields">{nodes.filter((node) => !node.folded).map(drawn)}</div>
@@ -146,9 +145,6 @@ export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; n
           <div class="rbf-fields">{folded.map(drawn)}</div>
         </details>
       )}
-      <p class="rbf-caption" hidden={!extra.length}>
-        Also set: {extra.join(", ")}
-      </p>
       <p class="rbf-problem" role="alert" hidden={!link.hasEnded}>
         {link.hasEnded && KERNEL_ENDED}
       </p>

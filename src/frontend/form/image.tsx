@@ -5,17 +5,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
 import { type EarlierOutput, isData, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
-import { classes, Quiet, Sign, useShelf, whenSeen } from "./ui.tsx";
+import { classes, Quiet, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
 const PREVIEW_PAUSE = 300; // Milliseconds after the last letter of a path before the file is requested.
 
 /** A box for one picture, which is there before it, so that nothing jumps. */
 export function Thumb({ preview, class: kind }: { preview?: Preview | null; class: string }) {
-  const sign = preview?.error ? "wrong" : preview ? "away" : "none";
   return (
-    <span class={classes("rbf-thumb", kind, preview?.error && "rbf-thumb-wrong")}>
-      {preview?.url ? <img src={preview.url} alt="" draggable={false} /> : <Sign sign={sign} class="rbf-sign" />}
+    <span class={classes("rbf-thumb", kind)} aria-hidden="true">
+      {preview?.url ? <img src={preview.url} alt="" draggable={false} /> : preview?.error && "✕"}
     </span>
   );
 }
@@ -38,12 +37,9 @@ export function useComing(link: FormLink, taken: (picture: string) => void) {
       for (const [number, source] of sources.entries()) {
         const name = nameOf(source);
         const which = sources.length > 1 ? ` ${number + 1} of ${sources.length}:` : "";
-        const show = (share: number) => {
-          if (mine === coming.current) say(`Adding${which} ${name} · ${Math.round(100 * share)}%`);
-        };
-        show(0);
+        if (mine === coming.current) say(`Adding${which} ${name}`);
         try {
-          const picture = await link.pictures.take(source, show);
+          const picture = await link.pictures.take(source);
           if (mine !== coming.current) return;
           taken(picture);
           link.say(`${name} is in place.`);

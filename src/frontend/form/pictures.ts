@@ -14,31 +14,18 @@ export interface Preview {
 export type EarlierOutput = { picture: string; words: string };
 /** What is given for a picture: a file, or a text. */
 export type Source = File | string;
-type Progress = (share: number) => void;
 
 const PART_BYTES = 4_000_000;
-/** What does not change under its name. */
-const LASTING = /^(sha256|film):/;
 
 export class Pictures {
   #link: KernelLink;
-  #previews: Map<string, Promise<Preview>> = new Map();
 
   constructor(link: KernelLink) {
     this.#link = link;
   }
 
-  /** The preview of a picture, requested once. */
-  preview(picture: string): Promise<Preview> {
-    const known = this.#previews.get(picture) ?? this.#ask(picture);
-    this.#previews.set(picture, known);
-    return known;
-  }
-
-  async #ask(picture: string): Promise<Preview> {
+  async preview(picture: string): Promise<Preview> {
     const answer = await this.#link.request({ do: "shown", picture });
-    // A file may change under its path, and what could not be read may be there later.
-    if (answer.error || !LASTING.test(picture)) this.#previews.delete(picture);
     return { name: nameOf(picture), words: "", receives: "", url: "", ...answer };
   }
 
@@ -47,15 +34,15 @@ export class Pictures {
   }
 
   /** The text that stands for it in a draft, once the kernel has it. */
-  async take(source: Source, progress: Progress): Promise<string> {
-    if (source instanceof File) return this.#upload(source, progress);
-    if (isData(source)) return this.#upload(await fileOfData(source), progress);
+  async take(source: Source): Promise<string> {
+    if (source instanceof File) return this.#upload(source);
+    if (isData(source)) return this.#upload(await fileOfData(source));
     if (!source.startsWith("film:")) return source;
     return takenOf(await this.#link.request({ do: "still", picture: source }));
   }
 
   /** Upload a picture to the kernel, one part after the other. */
-  async #upload(file: File, progress: Progress): Promise<string> {
+  async #upload(file: File): Promise<string> {
     const name = nameOf(file);
     const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
     const upload = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
@@ -67,7 +54,6 @@ export class Pictures {
       if (!bytes) throw new Error(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
       const answer = await this.#link.request({ do: "upload", upload, name, part, of }, [bytes]);
       if (answer.error || answer.picture) return takenOf(answer);
-      progress((part + 1) / of);
     }
   }
 }
@@ -110,6 +96,6 @@ async function fileOfData(address: string): Promise<File> {
 export function nameOf(source: unknown): string {
   if (source instanceof File) return source.name || "pasted picture";
   if (typeof source !== "string" || !source) return "no picture";
-  if (LASTING.test(source) || isData(source)) return "picture";
+  if (/^(sha256|film):/.test(source) || isData(source)) return "picture";
   return source.split(/[?#]/)[0].split(/[\\/]/).filter(Boolean).pop() ?? source;
 }

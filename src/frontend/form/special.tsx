@@ -2,8 +2,8 @@
 
 import { useRef, useState } from "preact/hooks";
 import { CONTROLS, Counter, currentOf, type FieldProps, NumberRow, Segments, textFacts } from "./fields.tsx";
-import { SignButton, useShelf } from "./ui.tsx";
-import { type Choice, findTrack, type Node, readNumber, textOf } from "./values.ts";
+import { Quiet, useShelf } from "./ui.tsx";
+import { type Choice, type Node, textOf } from "./values.ts";
 
 // The largest number that a throw of the dice gives; every service takes it.
 const MAX_SEED = 2147483647;
@@ -59,15 +59,18 @@ function Seed(field: FieldProps) {
   return (
     <div class="rbf-seed rbf-row">
       <NumberRow {...field} hasSlider={false} placeholder={textOf(node.default ?? "random")} />
-      <SignButton sign="dice" says="Draw a random seed" act={() => change(drawSeed(node))} />
+      <Quiet title="Draw a random seed" aria-label="Draw a random seed" act={() => change(drawSeed(node))}>
+        ⚄
+      </Quiet>
       {!node.required && (
-        <SignButton
-          sign={isLocked ? "locked" : "unlocked"}
-          says="Lock the seed"
+        <Quiet
+          aria-label="Lock the seed"
           title={isLocked ? "Locked: the same for every run" : "Unlocked: a new seed for each run"}
           aria-pressed={isLocked}
           act={() => change(isLocked ? undefined : drawSeed(node))}
-        />
+        >
+          {isLocked ? "✓ Lock" : "Lock"}
+        </Quiet>
       )}
     </div>
   );
@@ -103,71 +106,26 @@ function Aspect(field: FieldProps) {
   return <Segments {...field} draw={draw} />;
 }
 
-/** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
+/** A number of frames, dragged or typed, and the seconds that it lasts. */
 function Frames(field: FieldProps) {
-  const { node, link, change } = field;
+  const { node, link } = field;
   const rateName: string | undefined = node.beside?.rate;
   const count = positive(currentOf(field));
   const rate = positive(link.current(rateName));
-  const set = (frames: number) => {
-    const { step = 1, min = step, max = Infinity } = node;
-    const { low, high } = findTrack(node) ?? { low: min, high: max };
-    change(Math.min(Math.max(Math.round(frames / step) * step, low), high));
-  };
-  const words = [`${count ?? "no"} frames`, secondsOf(count, rate) && `${secondsOf(count, rate)} s`];
+  const seconds = count ? secondsText(count, rate) : "";
+  const words = [`${count ?? "no"} frames`, seconds].filter(Boolean).join(", ");
   return (
     <div class="rbf-frames rbf-row">
-      <NumberRow {...field} slider={{ label: `${node.label}, slider`, words: words.filter(Boolean).join(", ") }} />
+      <NumberRow {...field} slid={words} />
       frames
-      {rateName && (
-        <span class="rbf-frames-part">
-          <Seconds label={`${node.label}, in seconds`} frames={count} rate={rate} set={set} />
-          <span class="rbf-caption">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
-        </span>
-      )}
+      {rateName && <span class="rbf-caption">{rate ? `= ${seconds || "…"} at ${rate}/s` : "at an unknown rate"}</span>}
     </div>
   );
 }
 
-/** Seconds with two digits behind the point, as one types them. */
-function secondsOf(frames: number | null, rate: number | null) {
-  return frames && rate ? String(Math.round((100 * frames) / rate) / 100) : "";
-}
-
-interface SecondsProps {
-  label: string;
-  frames: number | null;
-  rate: number | null;
-  /** Hears how many frames typed seconds are. */
-  set: (frames: number) => void;
-}
-
-/** Frames in seconds. What is being typed stays as it is until it is left. */
-export function Seconds({ label, frames, rate, set }: SecondsProps) {
-  const [typed, type] = useState<string | null>(null);
-  const read = readNumber(typed ?? "");
-  return (
-    <>
-      <span aria-hidden="true">=</span>
-      <input
-        type="text"
-        class="rbf-special-number"
-        inputmode="decimal"
-        autocomplete="off"
-        aria-label={label}
-        aria-invalid={!!typed?.trim() && (typeof read !== "number" || read < 0)}
-        disabled={!rate}
-        value={typed ?? secondsOf(frames, rate)}
-        onInput={({ currentTarget: { value } }) => {
-          type(value);
-          const seconds = readNumber(value);
-          if (typeof seconds === "number" && seconds >= 0 && rate) set(seconds * rate);
-        }}
-        onBlur={() => type(null)}
-      />
-      s
-    </>
-  );
+/** How long frames last, with two digits behind the point at most. */
+export function secondsText(frames: number, rate: number | null) {
+  return rate ? `${Number((frames / rate).toFixed(2))} s` : "";
 }
 
 export function positive(value: unknown) {

@@ -5,8 +5,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, NumberRow } from "./fields.tsx";
 import { Thumb, useComing, Well } from "./image.tsx";
 import { nameOf, type Preview, type Source } from "./pictures.ts";
-import { positive, Seconds } from "./special.tsx";
-import { classes, Quiet, whenSeen } from "./ui.tsx";
+import { positive, secondsText } from "./special.tsx";
+import { Quiet, whenSeen } from "./ui.tsx";
 
 /** One picture, and for how many frames it is held: whatever is drafted for it. */
 interface Item {
@@ -19,10 +19,6 @@ const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 
 /** For how many frames a picture is held; 0 if that cannot be read. */
 function framesOf({ frames }: Item) {
   return Number.isSafeInteger(frames) && frames > 0 ? frames : 0;
-}
-
-function secondsText(frames: number, rate: number | null) {
-  return rate ? `${Number((frames / rate).toFixed(2))} s` : "";
 }
 
 function counted(count: number, what: string) {
@@ -51,9 +47,8 @@ function Timeline(field: FieldProps) {
   const at = Math.min(chosen, Math.max(items.length - 1, 0));
   const item: Item | undefined = items[at];
   const [previews, setPreviews] = useState<Record<string, Preview>>({});
-  /** Which picture is dragged, and on which one it is; -1 where none of these is. */
+  /** Which picture is dragged; -1 where none is. */
   const [dragged, drag] = useState(-1);
-  const [landing, land] = useState(-1);
   const strip = useRef<HTMLDivElement>(null);
   const takesFocus = useRef(false);
   useLayoutEffect(() => {
@@ -149,25 +144,18 @@ function Timeline(field: FieldProps) {
               setPreviews((all) => ({ ...all, [one.url]: preview }));
             }}
             facts={{
-              class: classes("rbf-tl-tile", place === landing && "rbf-tl-target"),
+              class: "rbf-tl-tile",
               onPointerDown: () => pick(place),
               onDragStart: (event) => {
                 // A kind of its own, so that nothing else takes it.
                 event.dataTransfer?.setData("application/x-reelbook-picture", "");
                 drag(place);
               },
-              onDragOver: (event) => {
-                if (dragged < 0) return;
-                event.preventDefault();
-                land(place);
-              },
+              onDragOver: (event) => dragged >= 0 && event.preventDefault(),
               onDrop: () => {
                 if (dragged >= 0) move(dragged, place);
               },
-              onDragEnd: () => {
-                drag(-1);
-                land(-1);
-              },
+              onDragEnd: () => drag(-1),
             }}
           />
         ))}
@@ -190,14 +178,7 @@ function Timeline(field: FieldProps) {
               hasSlider={false}
               label="Hold this picture, in frames"
             />
-            <span>frames</span>
-            <Seconds
-              key={at}
-              label="Hold this picture, in seconds"
-              frames={framesOf(item)}
-              rate={rate}
-              set={(frames) => hold([at], Math.min(Math.max(Math.round(frames), 1), longest))}
-            />
+            <span>{["frames", secondsText(framesOf(item), rate)].filter(Boolean).join(" = ")}</span>
             <Quiet
               aria-label="Hold all pictures as long as this one"
               isOff={items.length < 2 || !framesOf(item)}

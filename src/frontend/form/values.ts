@@ -1,7 +1,7 @@
 /** What fields are and what may stand in them: kinds, numbers as people write them, values inside of values. */
 
 export type Path = (string | number)[];
-export type Problem = { at: Path; words: string; kind: string; nearest?: unknown };
+export type Problem = { at: Path; words: string; kind: string };
 export type Choice = { value: unknown; label: string };
 
 /** One field as Python describes it: see `schema.py`. */

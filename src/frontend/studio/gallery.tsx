@@ -1,7 +1,7 @@
 /** The shelf of a studio: all runs of the library as cards, one of them large, some of them chosen. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Card, Drawn, Poster, State, UseIn } from "../form/card.tsx";
+import { Card, Poster, State, UseIn } from "../form/card.tsx";
 import { KERNEL_ENDED, type KernelLink, useNews } from "../form/link.ts";
 import { Quiet } from "../form/ui.tsx";
 import { serveFiles } from "../page/kernel_link.ts";
@@ -22,8 +22,6 @@ type Run = {
 const PAGE = 24;
 const PAUSE = 250; // Milliseconds after the last letter before it is looked for.
 const ONLY = { "": "All runs", starred: "Starred", hidden: "Hidden" };
-/** What stands large in place of a run: the viewer of `rb.compare`. */
-const COMPARISON = "comparison";
 
 export function Gallery({ link }: { link: KernelLink }) {
   const { model } = link;
@@ -51,13 +49,11 @@ export function Gallery({ link }: { link: KernelLink }) {
     ask("");
     draw("");
     if (!key) root.current?.querySelector<HTMLElement>(`[data-run="${opened}"]`)?.focus();
-    else if (key === COMPARISON) act("compare", picked);
     setOpened(key);
   };
   useNews(link, ["ended"], {
     card: (content) => content.card === opened && draw(content.html),
-    acted: ({ acted, what, words, ask: question, used, html }) => {
-      if (html && opened === COMPARISON) draw(html);
+    acted: ({ acted, what, words, ask: question, used }) => {
       ask(question ?? "");
       say(words ?? "");
       if (what === "delete" && !question) pick(picked.filter((key) => !acted.includes(key)));
@@ -83,7 +79,7 @@ export function Gallery({ link }: { link: KernelLink }) {
 
   const run: Run | undefined = runs.find(({ key }: Run) => key === opened);
   useEffect(() => {
-    if (opened && opened !== COMPARISON) link.ask({ do: "show", run: opened });
+    if (opened) link.ask({ do: "show", run: opened });
   }, [opened, run?.status]);
   const at = runs.indexOf(run);
   const newer = runs[at - 1]?.key;
@@ -157,9 +153,6 @@ export function Gallery({ link }: { link: KernelLink }) {
       </div>
       {picked.length > 0 && (
         <div class="rbf-row">
-          <button type="button" disabled={picked.length < 2} onClick={() => open(COMPARISON)}>
-            Compare
-          </button>
           {!opened && tools(runs.filter(({ key }: Run) => picked.includes(key)))}
           <Quiet act={() => pick([])}>Clear</Quiet>
           <span class="rbf-caption" role="status">
@@ -173,7 +166,7 @@ export function Gallery({ link }: { link: KernelLink }) {
           ref={large}
           class="rbf-runs rbs-large"
           tabIndex={-1}
-          aria-label={run?.title ?? (opened === COMPARISON ? "Runs compared" : `run ${opened}`)}
+          aria-label={run?.title ?? `run ${opened}`}
           onKeyDown={onKeyDown}
         >
           <div class="rbs-bar">
@@ -187,20 +180,11 @@ export function Gallery({ link }: { link: KernelLink }) {
             </Quiet>
             <Quiet act={() => open("")}>Close</Quiet>
           </div>
-          {opened === COMPARISON ? (
-            <>
-              <p class="rbf-caption" role="status">
-                {html ? "" : said || "Loading"}
-              </p>
-              {html && <Drawn html={html} hasScripts />}
-            </>
-          ) : (
-            <Card label={`run ${opened}`} html={html} said={said}>
-              <Quiet act={() => use({ what: "use" })}>Use these inputs</Quiet>
-              {run?.file !== undefined && <UseIn uses={uses} act={use} />}
-              {run && tools([run])}
-            </Card>
-          )}
+          <Card label={`run ${opened}`} html={html} said={said}>
+            <Quiet act={() => use({ what: "use" })}>Use these inputs</Quiet>
+            {run?.file !== undefined && <UseIn uses={uses} act={use} />}
+            {run && tools([run])}
+          </Card>
         </section>
       )}
       {!runs.length && of !== undefined && <p class="rbf-caption">{none}</p>}

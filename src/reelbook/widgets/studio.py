@@ -16,7 +16,6 @@ import pandas as pd
 import traitlets
 from IPython.display import display
 
-from ..display.compare.comparison_html import render_comparison
 from ..display.formatting import STATE_SIGNS, format_credits, format_size, join_with_dots, shorten
 from ..display.live import UPDATE_SECONDS
 from ..display.original_links import linked_by
@@ -125,7 +124,7 @@ class Head(StudioPart):
 
 
 class Gallery(StudioPart):
-    """The runs of the library as cards: searched, starred, hidden, compared, saved, deleted, and used again."""
+    """The runs of the library as cards: searched, starred, hidden, saved, deleted, and used again."""
 
     shelf = traitlets.Dict().tag(sync=True)
     """The cards, how many there are, and what they were asked for by."""
@@ -211,7 +210,6 @@ class Gallery(StudioPart):
         many: dict[str, Callable[[Library, pd.DataFrame], dict[str, Any]]] = {
             "save": lambda library, rows: {"words": f"Saved in {library.export(FOLDER, rows)}"},
             "delete": lambda library, rows: delete_files(library, rows, is_sure=bool(content.get("sure"))),
-            "compare": lambda library, rows: self._compare(rows),
             **{name: lambda library, rows, name=name: set_mark(library, rows, name) for name in MARKS},  # type: ignore[misc]
         }
 
@@ -241,11 +239,6 @@ class Gallery(StudioPart):
             raise ReelbookError(f"The fields of {run.endpoint_id} are not known here. Open that model first.")
         self.studio.choose(run.input)
         return {"words": USED, "used": True}
-
-    def _compare(self, rows: pd.DataFrame) -> dict[str, Any]:
-        reel: Any = rows.reel
-        with linked_by(self.link_file):
-            return {"html": render_comparison(reel.compare())}
 
 
 def _list_files(table: pd.DataFrame) -> list[list[str]]:

@@ -384,20 +384,6 @@ def test_runs_are_saved_and_deleted_with_their_price(
     page.until(lambda: "file" not in next(card for card in page.gallery.shelf["cards"] if card["key"] == made["key"]))
 
 
-def test_chosen_runs_are_compared(client: Client, opened: Callable[..., Watched]) -> None:
-    """In the viewer of `rb.compare`; one alone is refused in words."""
-    page = opened()
-    keys = [page.run(stitch(speed))["key"] for speed in (8.0, 9.0)]
-
-    viewer = page.act("compare", *keys)["html"]
-    alone = page.act("compare", keys[0])
-
-    assert page.gallery.key in viewer
-    assert "fps 8" in viewer
-    assert "mean absolute difference" in viewer
-    assert "two or more" in alone["words"]
-
-
 def test_sweeps_and_races_are_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
     """What was paid before is not counted again; what a race has paid is; and what they made is on the shelf."""
     client.start(stitch(40.0)).wait()

@@ -22,7 +22,7 @@ from ...models.base import Input
 from ...models.problems import WANTED, wrong_type
 from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
-from ..json_values import MAX_SAFE, to_page_json
+from ..json_values import MAX_SAFE
 from ..link import Handler, NewestOnly, ScriptLink
 from .pictures import Pictures
 from .price import Pricer
@@ -461,7 +461,4 @@ def _render_thumb(entries: Sequence[Entry]) -> list[Markup]:
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
     words = format_problem(problem, labels)
-    described: dict[str, Any] = {"at": list(problem.loc), "words": words, "kind": problem.kind}
-    if problem.nearest is not None:
-        described["nearest"] = to_page_json(problem.nearest)
-    return described
+    return {"at": list(problem.loc), "words": words, "kind": problem.kind}
