@@ -70,14 +70,21 @@ export function Field(field: FieldProps) {
   const { Input, isGroup, isWide } = controlOf(node);
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
+  const root = useRef<HTMLDivElement>(null);
   const reset = () => {
     change(undefined);
     // The button that was pressed is gone then.
-    (document.getElementById(id) ?? document.getElementById(`${id}-0`))?.focus();
+    root.current
+      ?.querySelector<HTMLElement>(":not(.rbf-label, .rbf-problem) > :is(input, textarea, select, button)")
+      ?.focus();
   };
   const Label = isGroup ? "span" : "label";
   return (
-    <div class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong")} data-field={path.join(".")}>
+    <div
+      ref={root}
+      class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong")}
+      data-field={path.join(".")}
+    >
       <div class="rbf-label">
         <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>
           {node.label}
@@ -157,7 +164,7 @@ function LongText(field: FieldProps) {
 export function Counter(field: FieldProps) {
   const { most } = field.node;
   const length = [...String(currentOf(field) ?? "")].length;
-  const words = most ? `${length} / ${most} characters` : `${length} characters`;
+  const words = most ? `${length} / ${most} characters` : `${length} character${length === 1 ? "" : "s"}`;
   return <span class={classes("rbf-caption", !!most && length > most && "rbf-counter-over")}>{words}</span>;
 }
 

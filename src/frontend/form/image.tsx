@@ -86,7 +86,7 @@ export function Well(props: WellProps) {
       const focused = (el?.getRootNode() as Document | ShadowRoot | undefined)?.activeElement;
       if (!focused || !el?.contains(focused)) return;
       const sources = sourcesOf(event.clipboardData);
-      const isTyping = focused.matches("input, textarea");
+      const isTyping = focused.matches("input:not([type=file]), textarea");
       // Words go into the box where the caret is; pictures come here, wherever it is.
       if (!sources.length || (isTyping && sources.every((one) => typeof one === "string" && !isData(one)))) return;
       event.preventDefault();

@@ -33,20 +33,20 @@ export function Gallery({ link }: { link: KernelLink }) {
   const [picked, pick] = useState<string[]>([]);
   const [said, say] = useState("");
   /** What deleting would cost, until somebody says yes or no. */
-  const [asks, ask] = useState("");
+  const [asks, ask] = useState<{ words: string; keys: string[] } | null>(null);
   const root = useRef<HTMLDivElement>(null);
   const large = useRef<HTMLElement>(null);
 
   const find = () => link.ask({ do: "find", ...wish });
   const act = (what: string, keys: string[], more: any = {}) => {
-    ask("");
+    ask(null);
     say(what === "save" ? "…" : "");
     link.ask({ do: "act", what, runs: keys, ...more });
   };
   /** Show this large, or nothing. */
   const open = (key: string) => {
     say("");
-    ask("");
+    ask(null);
     draw("");
     if (!key) root.current?.querySelector<HTMLElement>(`[data-run="${opened}"]`)?.focus();
     setOpened(key);
@@ -54,7 +54,7 @@ export function Gallery({ link }: { link: KernelLink }) {
   useNews(link, ["ended"], {
     card: (content) => content.card === opened && draw(content.html),
     acted: ({ acted, what, words, ask: question, used }) => {
-      ask(question ?? "");
+      ask(question ? { words: question, keys: acted } : null);
       say(words ?? "");
       if (what === "delete" && !question) pick(picked.filter((key) => !acted.includes(key)));
       // Go to the form, which has been filled.
@@ -96,14 +96,15 @@ export function Gallery({ link }: { link: KernelLink }) {
     const keys = chosen.map(({ key }) => key);
     const hasStars = chosen.every(({ star }) => star);
     const isHidden = chosen.every(({ hidden }) => hidden);
-    if (asks)
+    // Only about the runs that it is about.
+    if (asks && String([...asks.keys].sort()) === String([...keys].sort()))
       return (
         <span role="alert">
-          {asks}{" "}
-          <button type="button" onClick={() => act("delete", keys, { sure: true })}>
+          {asks.words}{" "}
+          <button type="button" onClick={() => act("delete", asks.keys, { sure: true })}>
             Delete
           </button>{" "}
-          <Quiet act={() => ask("")}>Keep</Quiet>
+          <Quiet act={() => ask(null)}>Keep</Quiet>
         </span>
       );
     return (

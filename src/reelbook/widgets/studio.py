@@ -7,7 +7,6 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -451,12 +450,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if value is not None:
             form.fill(value)
         elif draft := self._drafts.get(kind.endpoint_id):
-            restored = []
-            for name, typed in draft.items():
-                with suppress(ReelbookError):
-                    form.edit(name, typed)
-                    restored.append(name.replace("_", " "))
-            self._head.carried = format_carried(restored, "before the restart")
+            restored = form.restore(draft)
+            self._head.carried = format_carried([name.replace("_", " ") for name in restored], "before the restart")
         form.observe(lambda _: self._updates.put(True), ["state", "records"])
         return form
 

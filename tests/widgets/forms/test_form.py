@@ -202,6 +202,29 @@ def test_a_price_that_nobody_has_seen_is_not_paid(page: Page, who: str) -> None:
     assert len(pressed) == 1
 
 
+def test_a_press_that_a_later_edit_overtakes_runs_nothing(page: Page) -> None:
+    """Two threads may handle one page's messages: what was pressed is not on the page any more."""
+    pressed, sent = listen(page)
+    page.tell(edit("v", 7, prompt="later"))
+
+    page.tell({**edit("v", 6, prompt="pressed"), "do": "run"})
+
+    assert pressed == []
+    assert "has changed since Run was pressed" in sent[0]["said"]
+
+
+def test_a_draft_is_put_back_as_it_was() -> None:
+    """In another form, such as that of a studio after a restart: what was typed as JSON is not encoded once more."""
+    kind = described({"weight": {"anyOf": [{"type": "number"}, {"type": "string"}]}, "extra": {}})
+    before, after = Page(kind), Page(kind)
+    before.show({"weight": 0.5, "extra": {"a": 1}})
+
+    assert after.form.restore({**before.form.draft, "gone": 1}) == ["weight", "extra"]
+
+    assert after.form.value == before.form.value
+    assert after.form.value.weight == 0.5
+
+
 @pytest.mark.parametrize("who", ["python", "another view"])
 def test_a_press_runs_what_its_page_displays(page: Page, who: str) -> None:
     """What somebody else has changed meanwhile, of which the page has not heard, is not run."""

@@ -223,6 +223,12 @@ class Form(ScriptLink):
         edited = [(name, self._to_page(name, item)) for item in value]
         self._change(lambda: {other: item for other, item in self._typed.items() if other != name} | dict(edited))
 
+    def restore(self, draft: Mapping[str, Any]) -> list[str]:
+        """Put back what `draft` was, as far as the model has these fields; returns their names."""
+        known = {name: typed for name, typed in draft.items() if name in self._nodes}
+        self._change(lambda: self._typed | known)
+        return list(known)
+
     def link(self, row: Any) -> Form:
         """Fill the form from a row of a table, from a run, or from inputs, and return the form.
 

@@ -263,7 +263,7 @@ class FormRuns:
     # Messages from the page.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Run what the page displays, at the price that it displays: `{do: "run", view, n, names, draft, credits, client, again?}`."""
+        """Run what the page displays, at the price that it displays: `{do: "run", view, n, draft, credits, client, again?}`."""
         form = self._form
         shown = form.state["client"]
         checked, state = form.take(content)
@@ -275,6 +275,9 @@ class FormRuns:
             # The session is connected to another service now.
             form.refresh()
             why = format_service_changed(service or form.session.next_service_name())
+        elif state["view"] == content.get("view") and state["n"] != content.get("n"):
+            # Two threads can handle one page's messages.
+            why = "The form has changed since Run was pressed, so nothing was sent. Press Run again."
         if value is None or why:
             form.send({"said": why})
             return

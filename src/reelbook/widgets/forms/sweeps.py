@@ -21,6 +21,7 @@ from ...sweeps.options import MAX_STORED
 from ...sweeps.table_files import find_paths
 from ...util import registry
 from ..link import Handler, NewestOnly
+from ..notebook import find_variable_name
 from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
 from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_measure
@@ -356,9 +357,13 @@ class FormSweeps:
         if why or preview is None:
             return why
         by, spend = parse_measure(content.get("by", "")), preview.limit(self._offer["spend"])
+        if by:
+            spend = min(spend, preview.due)  # As the button says.
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
-        name = "studio.form" if form.studio else "form"
+        name = find_variable_name(form) or "form"
+        if form.studio:
+            name = f"{find_variable_name(form.studio) or 'studio'}.forms[{form.studio.forms.index(form)}]"
         entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, f"{name}.{table}")
         form.running.add(entry)
         self._publish()
