@@ -82,7 +82,6 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
     expect(run).to_have_text("Run · 53 credits")
     expect(run).to_be_disabled()
     expect(page.locator(".rbf-why")).to_have_text("Type a prompt.")
-    expect(page.locator(".rbf-empty")).to_have_text("Results appear here.")
     page.locator("[data-field=resolution]").get_by_role("radio", name="480p").check()
 
     page.get_by_role("textbox", name="Prompt").focus()

@@ -250,29 +250,14 @@ def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., F
     expect(form.image).to_contain_text("Drop or paste a picture here")
 
 
-def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[..., Form]) -> None:
-    """From the clipboard or as text, wherever in the field the focus is; the text box stays free of them."""
+def test_pictures_and_addresses_are_pasted(opened: Callable[..., Form]) -> None:
+    """From the clipboard, wherever in the field the focus is; words go where the caret is."""
     form = opened()
     box = form.image.get_by_label("URL or path")
-    content = drawn(3)
-    address = f"data:image/png;base64,{base64.b64encode(content).decode()}"
 
     form.give(form.image.get_by_role("button", name="Earlier output"), "paste", files=[file("image.png", drawn(1))])
     expect(form.image).to_contain_text("image.png · 320 × 180")
-    pasted = form.draft
-    form.give(box, "paste", text=address)
-    expect(form.image).to_contain_text("pasted picture · 320 × 180")
-    by_paste = form.draft
-    form.image.get_by_role("button", name="Clear").click()
-    box.fill(address)
-    expect(form.image).to_contain_text("pasted picture · 320 × 180")
-
-    assert pasted == {"image_url": named(drawn(1))}
-    assert by_paste == form.draft == {"image_url": named(content)}
-    assert box.input_value() == ""
-    form.give(box, "paste", text="data:image/png;base64,%%%")
-    expect(form.image.locator(".rbf-well-problems")).to_contain_text("data: address is damaged")
-    assert form.draft == {"image_url": named(content)}
+    assert form.draft == {"image_url": named(drawn(1))}
     box.fill("https://example.org/by-hand.png")
     for key in ("Control+a", "Control+c", "Control+x"):
         box.press(key)
@@ -418,7 +403,7 @@ def test_pictures_are_ordered_by_mouse_and_keys(opened: Callable[..., Form]) -> 
 
 
 def test_pictures_are_held_by_frames(opened: Callable[..., Form]) -> None:
-    """Their seconds follow the form's own rate; one for all; the longer a picture is held, the wider it is."""
+    """Their seconds follow the form's own rate; one button holds all as long."""
     form = opened()
     form.add(1, 2)
     frames = form.line.get_by_label("Hold this picture, in frames")
@@ -427,7 +412,6 @@ def test_pictures_are_held_by_frames(opened: Callable[..., Form]) -> None:
     expect(form.line).to_contain_text("frames = 2.5 s")
     form.page.evaluate("fill({...link.draft, fps: 12})")
     expect(form.line).to_contain_text("2 pictures · 84 frames · 7 s")
-    widths = form.tiles.evaluate_all("tiles => tiles.map((tile) => tile.offsetWidth)")
     frames.fill("6")
     form.line.get_by_role("button", name="Hold all pictures as long as this one").click()
     for_all = form.holds()
@@ -435,7 +419,6 @@ def test_pictures_are_held_by_frames(opened: Callable[..., Form]) -> None:
     expect(form.tiles.nth(1)).to_have_attribute("aria-label", "picture 2 of 2, frame 2.png, no number of frames")
 
     assert (for_all, form.holds()) == ([6, 6], [6, "a few"])
-    assert widths[1] > widths[0] + 20
 
 
 def test_what_the_judge_says_is_marked(opened: Callable[..., Form]) -> None:

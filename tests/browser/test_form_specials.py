@@ -177,7 +177,7 @@ def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
 
 
 def test_what_is_taken_is_seen_without_colours(build: Build) -> None:
-    """Where the host takes all colours away, an outline says which choice is taken; a segment is bold besides, and moves none."""
+    """Where the host takes all colours away, an outline says which choice is taken; the words of a segment are underlined besides, and none moves."""
     page = build(RESOLUTION | {"special": "plain"}, ASPECT)
     page.emulate_media(forced_colors="active")
     shot(page, "form-forced")
@@ -191,10 +191,10 @@ def test_what_is_taken_is_seen_without_colours(build: Build) -> None:
         ]
         assert style == ["solid", "none"]
         assert page.get_by_role("radio", name=other).bounding_box() == before
-    bold = page.get_by_text("480p", exact=True).evaluate("e => getComputedStyle(e).fontWeight")
+    line = page.get_by_text("480p", exact=True).evaluate("e => getComputedStyle(e).textDecorationLine")
     page.emulate_media(forced_colors="none")
 
-    assert bold == "600"
+    assert line == "underline"
 
 
 def test_shapes_are_drawn_with_their_pixels(build: Build) -> None:

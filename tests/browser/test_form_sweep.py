@@ -94,7 +94,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     frames.focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("5, 9")
-    expect(page.locator(".rbf-sweep-axis .rbf-problem").nth(1)).to_contain_text("5 is outside 9 to 1441")
+    expect(page.locator(".rbf-sweep-axis .rbf-problem")).to_contain_text("5 is outside 9 to 1441")
     expect(why).to_contain_text("Correct the values")
     expect(line).to_be_hidden()
     shot(page, "sweep-wrong")

@@ -45,16 +45,11 @@ export function Poster({ fileKey, file, sign }: { fileKey: string; file?: number
   );
 }
 
-/** Which file is looked at, and the frame of it that is displayed. */
-function lookedAt(box: Element) {
-  const figures = [...box.querySelectorAll<HTMLElement>("[data-rb-figure][data-rb-save], [data-rb-figure]:has(video)")];
-  const file = Math.max(
-    figures.findIndex((figure) => figure.matches(":focus-within, :hover")),
-    0,
-  );
-  const video = figures[file]?.querySelector("video");
-  const rate = Number(figures[file]?.dataset.rbRate ?? 24);
-  return { file, frame: video ? Math.floor(video.currentTime * rate + 0.001) : 0 };
+/** Which frame of the clip is displayed. */
+function frameShown(box: Element) {
+  const figure = box.querySelector<HTMLElement>("[data-rb-figure]:has(video)");
+  const video = figure?.querySelector("video");
+  return video ? Math.floor(video.currentTime * Number(figure?.dataset.rbRate ?? 24) + 0.001) : 0;
 }
 
 /** The models that can take the picture that is looked at. */
@@ -67,7 +62,7 @@ export function UseIn({ uses = [], act }: { uses?: [string, string][]; act: (mes
       title="The frame that is displayed becomes the picture of this model"
       onChange={({ currentTarget: select }) => {
         const box = select.closest(".rbf-run");
-        if (select.value && box) act({ what: "use_in", model: select.value, ...lookedAt(box) });
+        if (select.value && box) act({ what: "use_in", model: select.value, file: 0, frame: frameShown(box) });
         select.value = "";
       }}
     >

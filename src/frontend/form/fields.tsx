@@ -7,7 +7,6 @@ import { classes, Quiet } from "./ui.tsx";
 import {
   type Choice,
   emptyText,
-  findTrack,
   hasPart,
   isObject,
   isSame,
@@ -185,64 +184,33 @@ function Json(field: FieldProps) {
 
 // Numbers.
 
-interface NumberProps extends FieldProps {
-  hasSlider?: boolean;
-  placeholder?: string;
-  /** What the input is called, where it has no label of its own. */
-  label?: string;
-  /** What the slider says, where the number alone does not do. */
-  slid?: string;
-}
-
-export function NumberRow({ hasSlider = true, placeholder, label, slid, ...field }: NumberProps) {
+/** A number; `label` names it where its field has no label of its own. */
+export function NumberRow({ placeholder, label, ...field }: FieldProps & { placeholder?: string; label?: string }) {
   const { node, value, change } = field;
-  const track = hasSlider ? findTrack(node) : null;
   const now = value === "" || value === null ? undefined : value;
   const [spelt, spell] = useSpelling(now, textOf, readNumber);
-  const number = now ?? node.default;
-  const isNumber = typeof number === "number";
   const set = (text: string) => {
     spell(text);
     change(readNumber(text));
   };
   return (
-    <div class={classes("rbf-number-row", track && "rbf-number-slid")}>
-      {track && (
-        <input
-          type="range"
-          class="rbf-slider"
-          min={track.low}
-          max={track.high}
-          step={track.step}
-          value={isNumber ? number : track.low}
-          aria-label={`${node.label}, slider`}
-          aria-valuetext={slid ?? (isNumber ? String(number) : "not set")}
-          onInput={(event) => set(event.currentTarget.value)}
-        />
-      )}
-      <input
-        type="text"
-        {...inputFacts(field)}
-        aria-label={label}
-        class="rbf-number"
-        inputmode={node.kind === "whole" ? "numeric" : "decimal"}
-        placeholder={placeholder ?? emptyText(node)}
-        value={spelt}
-        onInput={(event) => set(event.currentTarget.value)}
-      />
-    </div>
+    <input
+      type="text"
+      {...inputFacts(field)}
+      aria-label={label}
+      class="rbf-number"
+      inputmode={node.kind === "whole" ? "numeric" : "decimal"}
+      placeholder={placeholder ?? emptyText(node)}
+      value={spelt}
+      onInput={(event) => set(event.currentTarget.value)}
+    />
   );
 }
 
 // Choices.
 
-interface SegmentsProps extends FieldProps {
-  /** What stands in a choice instead of its words. */
-  draw?: (choice: Choice) => ComponentChildren;
-}
-
-/** A few choices beside each other. */
-export function Segments({ draw, ...field }: SegmentsProps) {
+/** A few choices beside each other; `draw` gives what stands in one instead of its words. */
+export function Segments({ draw, ...field }: FieldProps & { draw?: (choice: Choice) => ComponentChildren }) {
   const { node, id, change } = field;
   const current = currentOf(field);
   return (
@@ -256,7 +224,7 @@ export function Segments({ draw, ...field }: SegmentsProps) {
             checked={isSame(choice.value, current)}
             onChange={() => change(choice.value)}
           />
-          {draw ? draw(choice) : <span data-text={choice.label}>{choice.label}</span>}
+          {draw ? draw(choice) : <span class="rbf-segment-words">{choice.label}</span>}
         </label>
       ))}
     </div>

@@ -65,7 +65,6 @@ function Form({ link, name }: { link: FormLink; name: string }) {
   const [isSwept, sweep] = useState(false);
   const sweeper = useRef<HTMLButtonElement>(null);
   useHiddenTwin(model, FORM_OUTPUT);
-  useNews(link, ["change:records"]);
   return (
     <div class="rbf-body">
       <div class="rbf-inputs">
@@ -101,9 +100,6 @@ function Form({ link, name }: { link: FormLink; name: string }) {
       </div>
       {/* What was made, beside the inputs where there is room. */}
       <div class="rbf-results">
-        <p class="rbf-empty rbf-caption" hidden={!!model.get("records")?.length}>
-          Results appear here.
-        </p>
         <Runs link={link} />
       </div>
     </div>

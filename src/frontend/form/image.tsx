@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
-import { type EarlierOutput, isData, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
+import { type EarlierOutput, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
 import { classes, Quiet, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
@@ -88,7 +88,7 @@ export function Well(props: WellProps) {
       const sources = sourcesOf(event.clipboardData);
       const isTyping = focused.matches("input:not([type=file]), textarea");
       // Words go into the box where the caret is; pictures come here, wherever it is.
-      if (!sources.length || (isTyping && sources.every((one) => typeof one === "string" && !isData(one)))) return;
+      if (!sources.length || (isTyping && sources.every((one) => typeof one === "string"))) return;
       event.preventDefault();
       event.stopPropagation();
       latest.current(sources);
@@ -180,10 +180,9 @@ function Earlier({ link, picture, words, choose }: EarlierOutput & { link: FormL
     () => whenSeen(button.current as Element, async () => setPreview(await link.pictures.preview(picture))),
     [],
   );
-  const title = preview?.error ? `${words}: ${preview.error}` : words;
   return (
     <li>
-      <button type="button" class="rbf-earlier-one" title={title} aria-label={words} ref={button} onClick={choose}>
+      <button type="button" class="rbf-earlier-one" title={words} aria-label={words} ref={button} onClick={choose}>
         {preview?.url && <img alt="" src={preview.url} />}
       </button>
     </li>
@@ -227,10 +226,9 @@ function ImageField(field: FieldProps) {
   const typed = (text: string) => {
     const meant = meantText(text);
     stop();
-    spell(isData(meant) ? null : text);
-    if (isData(meant)) add([meant]);
+    spell(text);
     // An empty box takes nothing away that came from another place.
-    else if (meant || shownText(value)) change(meant || undefined);
+    if (meant || shownText(value)) change(meant || undefined);
   };
   const clear = () => {
     stop();

@@ -36,7 +36,6 @@ export class Pictures {
   /** The text that stands for it in a draft, once the kernel has it. */
   async take(source: Source): Promise<string> {
     if (source instanceof File) return this.#upload(source);
-    if (isData(source)) return this.#upload(await fileOfData(source));
     if (!source.startsWith("film:")) return source;
     return takenOf(await this.#link.request({ do: "still", picture: source }));
   }
@@ -82,20 +81,10 @@ export function meantText(text: string) {
   return /^(["']).+\1$/.test(typed) ? typed.slice(1, -1) : typed;
 }
 
-/** Whether a text is a picture itself. */
-export const isData = (text: string) => /^data:[^,]{0,200},/i.test(text);
-
-/** The picture that a text is; the kernel judges what is in it. */
-async function fileOfData(address: string): Promise<File> {
-  const answer = await fetch(address).catch(() => null);
-  if (!answer) throw new Error("The data: address is damaged or cut short.");
-  return new File([await answer.blob()], "pasted picture");
-}
-
 /** The name of what is given, until the kernel has sent one. */
 export function nameOf(source: unknown): string {
   if (source instanceof File) return source.name || "pasted picture";
   if (typeof source !== "string" || !source) return "no picture";
-  if (/^(sha256|film):/.test(source) || isData(source)) return "picture";
+  if (/^(sha256|film|data):/.test(source)) return "picture";
   return source.split(/[?#]/)[0].split(/[\\/]/).filter(Boolean).pop() ?? source;
 }

@@ -58,7 +58,7 @@ function Seed(field: FieldProps) {
   const isLocked = (value ?? "") !== "";
   return (
     <div class="rbf-seed rbf-row">
-      <NumberRow {...field} hasSlider={false} placeholder={textOf(node.default ?? "random")} />
+      <NumberRow {...field} placeholder={textOf(node.default ?? "random")} />
       <Quiet title="Draw a random seed" aria-label="Draw a random seed" act={() => change(drawSeed(node))}>
         ⚄
       </Quiet>
@@ -106,17 +106,16 @@ function Aspect(field: FieldProps) {
   return <Segments {...field} draw={draw} />;
 }
 
-/** A number of frames, dragged or typed, and the seconds that it lasts. */
+/** A number of frames, and the seconds that it lasts. */
 function Frames(field: FieldProps) {
   const { node, link } = field;
   const rateName: string | undefined = node.beside?.rate;
   const count = positive(currentOf(field));
   const rate = positive(link.current(rateName));
   const seconds = count ? secondsText(count, rate) : "";
-  const words = [`${count ?? "no"} frames`, seconds].filter(Boolean).join(", ");
   return (
     <div class="rbf-frames rbf-row">
-      <NumberRow {...field} slid={words} />
+      <NumberRow {...field} />
       frames
       {rateName && <span class="rbf-caption">{rate ? `= ${seconds || "…"} at ${rate}/s` : "at an unknown rate"}</span>}
     </div>

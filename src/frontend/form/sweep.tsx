@@ -121,8 +121,7 @@ export function Sweep({ link, name, isOpen, close }: SweepProps) {
   return (
     <section class="rbf-sweep" id={`${name}-sweep`} aria-label="Sweep" hidden={!isOpen} ref={view}>
       <div class="rbf-sweep-head">
-        <b>Sweep</b>
-        <span class="rbf-caption">One run for every combination of the values.</span>
+        <b>Sweep: one run for every combination</b>
         <Quiet aria-label="Close the sweep" act={close}>
           Close
         </Quiet>
@@ -235,11 +234,8 @@ function AxisRow({ row, at, id, nodes, axis, take, remove }: AxisProps) {
         Remove
       </Quiet>
       <div class="rbf-sweep-words">
-        <p class="rbf-caption" id={`${id}-told`}>
-          {axis?.empty ? axis.words : (axis?.told ?? (node ? "…" : ""))}
-        </p>
-        <p class="rbf-problem" id={`${id}-problem`} hidden={!wrong}>
-          {wrong}
+        <p class={wrong ? "rbf-problem" : "rbf-caption"} id={`${id}-told`}>
+          {axis?.words || (axis?.told ?? (node ? "…" : ""))}
         </p>
       </div>
     </div>
@@ -280,7 +276,7 @@ function Values({ node, id, row, isWrong, change }: ValuesProps) {
   const facts = {
     "aria-label": label,
     "aria-invalid": isWrong ? ("true" as const) : undefined,
-    "aria-describedby": `${id}-told ${id}-problem`,
+    "aria-describedby": `${id}-told`,
     placeholder: HINTS[node.kind],
     autocomplete: "off" as const,
     spellcheck: node.kind === "text",

@@ -162,7 +162,6 @@ function Timeline(field: FieldProps) {
       </div>
       {item ? (
         <div class="rbf-tl-hold-panel">
-          <p class="rbf-tl-title">{`Picture ${at + 1} of ${items.length}: ${nameAt(at)}`}</p>
           <p class="rbf-problem" hidden={!previews[item.url]?.error}>
             {previews[item.url]?.error}
           </p>
@@ -175,7 +174,6 @@ function Timeline(field: FieldProps) {
               value={item.frames}
               problems={field.problems.filter((problem) => problem.at[0] === at).map((one) => ({ ...one, at: [] }))}
               change={(frames) => hold([at], frames)}
-              hasSlider={false}
               label="Hold this picture, in frames"
             />
             <span>{["frames", secondsText(framesOf(item), rate)].filter(Boolean).join(" = ")}</span>
@@ -203,7 +201,7 @@ function Timeline(field: FieldProps) {
           </p>
         </div>
       ) : (
-        <p class="rbf-tl-empty">Drop or paste pictures, addresses or paths here, in their order</p>
+        <p class="rbf-caption">Drop or paste pictures, addresses or paths here, in their order</p>
       )}
     </Well>
   );
@@ -231,8 +229,6 @@ function Tile({ item, name, which, rate, preview, wrong, isChosen, seen, facts }
   const frames = framesOf(item);
   const held = frames ? counted(frames, "frame") : "no number of frames";
   const short = [`${frames.toLocaleString("en")} f`, secondsText(frames, rate)].filter(Boolean).join(" · ");
-  // The wider the longer it is held, and ever less so.
-  const wide = Math.min(Math.log2(1 + frames / (rate ?? 24)), 4).toFixed(3);
   return (
     <div
       {...facts}
@@ -241,7 +237,6 @@ function Tile({ item, name, which, rate, preview, wrong, isChosen, seen, facts }
       data-wrong={!!wrong || !frames}
       aria-selected={isChosen}
       tabIndex={isChosen ? 0 : -1}
-      style={{ "--rbf-hold": wide }}
       aria-label={[which, name, held, wrong].filter(Boolean).join(", ")}
       title={wrong || name}
       draggable

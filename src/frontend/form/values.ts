@@ -19,7 +19,6 @@ export interface Node {
   min?: number;
   max?: number;
   step?: number;
-  least?: number;
   most?: number;
   choices?: Choice[];
   item?: Node;
@@ -28,8 +27,6 @@ export interface Node {
   /** An entry of a list, where something always stands. */
   entry?: boolean;
 }
-
-const MAX_SLIDER_STEPS = 10000;
 
 /** Whether two JSON values are the same. */
 export function isSame(one: unknown, other: unknown) {
@@ -58,21 +55,6 @@ export function readNumber(text: string): number | string | undefined {
   const number = Number(isFraction ? typed.replace(",", ".") : typed);
   if (typed === "") return undefined;
   return Number.isSafeInteger(number) || (Number.isFinite(number) && !Number.isInteger(number)) ? number : typed;
-}
-
-/** Where a slider begins and ends and how far apart its values are; null where a slider would not help. */
-export function findTrack(node: Node) {
-  const { min: low, max: high } = node;
-  if (low === undefined || high === undefined || high <= low) return null;
-  const step = node.step ?? (node.kind === "whole" ? 1 : 10 ** Math.floor(Math.log10((high - low) / 100)));
-  if ((high - low) / step > MAX_SLIDER_STEPS) return null;
-  // Multiples count from zero.
-  const isCounted = node.kind === "whole";
-  return {
-    low: isCounted ? Math.ceil(low / step) * step : low,
-    high: isCounted ? Math.floor(high / step) * step : high,
-    step,
-  };
 }
 
 /** Whether a value is an object in the sense of JSON. */

@@ -171,14 +171,7 @@ export function Gallery({ link }: { link: KernelLink }) {
           onKeyDown={onKeyDown}
         >
           <div class="rbs-bar">
-            <span class="rbf-caption">{run && `${run.name} · run ${run.key}`}</span>
-            <span />
-            <Quiet title="↑" isOff={!newer} act={() => open(newer)}>
-              ‹ Newer
-            </Quiet>
-            <Quiet title="↓" isOff={!older} act={() => open(older)}>
-              Older ›
-            </Quiet>
+            <span class="rbf-caption">{run && `${run.name} · run ${run.key} · ↑ ↓ lead to others`}</span>
             <Quiet act={() => open("")}>Close</Quiet>
           </div>
           <Card label={`run ${opened}`} html={html} said={said}>
