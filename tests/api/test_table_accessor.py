@@ -50,15 +50,29 @@ def test_each_file_has_a_row(table: pd.DataFrame) -> None:
 
 
 def test_a_report_in_a_folder_has_the_files_themselves(table: pd.DataFrame, tmp_path: Path) -> None:
-    """Under names to read, each telling how it was made; written again, it keeps them."""
-    for _ in range(2):
-        page = table.reel.report(tmp_path / "show", folder=True)
+    """Under names to read, each telling how it was made, and no address of a result; a run that is left out later goes."""
+    folder = tmp_path / "show"
+    page = table.reel.report(folder, folder=True)
+    clips = sorted(path.name for path in folder.glob("*.mp4"))
+    words = page.read_text() + (folder / "runs.csv").read_text()
+    table.iloc[:2].reel.report(folder, folder=True)
 
-    clips = sorted(path.name for path in (tmp_path / "show").glob("*.mp4"))
-    assert page == tmp_path / "show" / "index.html"
+    assert page == folder / "index.html"
     assert len(clips) == 4
-    assert all(f'src="{name}"' in page.read_text() for name in clips)
-    assert rb.provenance(tmp_path / "show" / clips[0]).request_id == table["request_id"].iloc[0]
+    assert all(f'src="{name}"' in words for name in clips)
+    assert not any(url in words for url in table["output_video_url"].dropna())
+    assert rb.provenance(folder / clips[0]).request_id == table["request_id"].iloc[0]
+    assert sorted(path.name for path in folder.glob("*.mp4")) == clips[:2]
+
+
+def test_a_report_in_a_folder_takes_nobody_s_page(table: pd.DataFrame, tmp_path: Path) -> None:
+    """An index.html that is of no report stays, and nothing is written beside it."""
+    (tmp_path / "index.html").write_text("mine")
+
+    with pytest.raises(rb.ReelbookError, match="would be lost"):
+        table.reel.report(tmp_path, folder=True)
+
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame, tmp_path: Path) -> None:

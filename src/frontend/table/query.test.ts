@@ -111,7 +111,7 @@ test("the summary counts the rows that are left, and sums their credits", () => 
     { name: "source", role: "source", words: ["charged", "estimated", null] },
   ].map((packed) => new Column(packed));
 
-  expect(summed(columns, [0, 1, 2])).toBe("3 runs · ≈ 1,113 credits");
+  expect(summed(columns, [0, 1, 2])).toBe("3 runs · 53 credits · 1,060 credits set aside");
   expect(summed(columns, [0, 2], 3)).toBe("2 of 3 runs · 53 credits");
   expect(summed([], [0])).toBe("1 row");
   expect(summed([], ROWS, 1240)).toBe("40 of 1,240 rows");

@@ -87,17 +87,23 @@ export function asked(text: string, columns: Column[], captions: string[]): Test
   });
 }
 
+/** Ends a state of which nobody knows yet what it costs. */
+const UNSETTLED = /(not started|waiting|IN_QUEUE|running|IN_PROGRESS|unfinished|uncertain)$/;
+
 /** @returns How many rows these are, of all there are, and what they cost. */
 export function summed(columns: Column[], rows: number[], of = rows.length): string {
   const role = (name: string) => columns.find((column) => column.role === name);
-  const [credits, sources] = [role("credits"), role("source")];
+  const [credits, sources, states] = [role("credits"), role("source"), role("state")];
   const format = (count: number) => Math.round(count).toLocaleString("en-US");
   const noun = `${role("state") ? "run" : "row"}${of === 1 ? "" : "s"}`;
   const counts = `${rows.length < of ? `${format(rows.length)} of ` : ""}${format(of)} ${noun}`;
   if (!credits?.isRight) return counts;
-  const about = rows.some((row) => sources?.words[row] === "estimated") ? "≈ " : "";
-  const sum = rows.reduce((all, row) => all + Number(credits.order?.[row]), 0);
-  return `${counts} · ${about}${format(sum)} credits`;
+  const isAside = (row: number) => sources?.words[row] !== "charged" && UNSETTLED.test(states?.words[row] ?? "");
+  const sum = (some: number[]) => format(some.reduce((all, row) => all + Number(credits.order?.[row]), 0));
+  const [aside, spent] = [rows.filter(isAside), rows.filter((row) => !isAside(row))];
+  const about = spent.some((row) => sources?.words[row] === "estimated") ? "≈ " : "";
+  const amounts = [spent.length && `${about}${sum(spent)} credits`, aside.length && `${sum(aside)} credits set aside`];
+  return [counts, ...amounts].filter(Boolean).join(" · ");
 }
 
 /** @returns The rows in their order as values between tabs. What a program would take for a formula stays a text. */

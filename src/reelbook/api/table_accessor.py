@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from ..display.live import watch_measuring
+from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
+from ..media.metadata.provenance import sidecar_path
 from ..models.base import File
 from ..storage.export import read_exported
+from ..storage.library_folder import parse_folder
 from ..storage.table import build_column
 from ..sweeps.table_files import find_paths, get_ticked
 from ..sweeps.tables import Costs, add_metric_columns, compute_costs
@@ -213,9 +216,23 @@ class Reel:
         """
         from ..display.report.make_report import write_report
 
-        exported = read_exported(self.export(path)) if folder else {}
-        target = Path(path, "index.html") if folder else path
+        exported = self._export_report(parse_folder(path, "be the folder of a report")) if folder else {}
+        target = Path(path).expanduser() / "index.html" if folder else path
         return write_report(self._table, target, title=title, views=views, ratings=ratings, exported=exported)
+
+    def _export_report(self, folder: Path) -> dict[str, str]:
+        """Export the files for a report in this folder, in place of those of an earlier one; returns their requests."""
+        has_page = (folder / "index.html").exists()
+        earlier = read_exported(folder) if has_page else {}
+        if has_page and not earlier:
+            raise ReelbookError(
+                f"{folder} has an index.html that is of no report, and would be lost. Choose another folder."
+            )
+        exported = read_exported(self.export(folder))
+        for name in earlier.keys() - exported.keys():
+            for file in (folder / name, sidecar_path(folder / name)):
+                file.unlink(missing_ok=True)
+        return exported
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, or as rows."""

@@ -175,7 +175,8 @@ def output_card(output: Output) -> str:
     media, facts = output._local_files, run_text.format_output_facts(output)
     if not media:
         facts += [(f"file {place}", format_file(file)) for place, file in enumerate(output.files[:MAX_FILES], 1)]
-        return render_card(blocks.heading(type(output).__name__), blocks.facts(facts), blocks.small(ELSEWHERE))
+        elsewhere = [blocks.small(ELSEWHERE)] if output.files else []
+        return render_card(blocks.heading(type(output).__name__), blocks.facts(facts), *elsewhere)
     known = run_text.describe_file(media[0])
     # The seed is in both.
     known = replace(known, outputs=(*facts, *(fact for fact in known.outputs if fact not in facts)))

@@ -141,7 +141,9 @@ def write_gif(
     steps = min(MAX_STEPS, math.ceil(seconds * STEPS_A_SECOND))
     if not steps:
         raise ReelbookError("No clip of this table can be read. rb.attach downloads them again.")
-    media = read_all(runs, 1, cards.box, lambda _, rate: [int(step * seconds / steps * rate) for step in range(steps)])
+    media = read_all(
+        runs, 1, cards.box, lambda _, rate: [int(step * seconds / steps * rate + 1e-6) for step in range(steps)]
+    )
     title, facts, pictures = format_title(runs), format_table(table), []
     for step in range(steps):
         cards.media = [replace(one, pictures=one.pictures[step : step + 1]) for one in media]

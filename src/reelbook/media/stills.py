@@ -228,7 +228,9 @@ def _reduced(source: Image.Image, size: PixelSize) -> Image.Image:
         # Pillow would clip all values above 255 of 65,535 to white.
         import numpy as np
 
+        info = source.info  # Which says how it is turned.
         source = Image.fromarray((np.clip(np.asarray(source), 0, 65535) / 257 + 0.5).astype(np.uint8))
+        source.info = info
     elif source.mode not in ("RGB", "RGBA", "CMYK", "L") or source.has_transparency_data:
         # Palette modes, for example, cannot be averaged: that would mix palette indices.
         grey_or_colours = "L" if source.mode == "1" else "RGB"

@@ -47,7 +47,9 @@ def export_runs(
             numbers.append(number)
             names.append(" ".join(copies))
         # Local paths mean nothing on another machine; the names in the folder replace them.
-        table = frame.drop(columns=["output_video", "output_images"]).rename_axis(INDEX_NAME).reset_index()
+        # So do the addresses of results, each of which gives access to its file.
+        hidden = [name for name in frame.columns if name.startswith("output_") and name.endswith("url")]
+        table = frame.drop(columns=["output_video", "output_images", *hidden]).rename_axis(INDEX_NAME).reset_index()
         table.insert(0, "run", numbers)
         table.insert(1, "files", names)
         table = table.astype(object).map(_format_cell).rename(columns=_format_cell)
@@ -94,9 +96,9 @@ def read_exported(folder: Path) -> dict[str, str]:
     try:
         table = pd.read_csv(folder / CSV_NAME, dtype=str, keep_default_na=False)
         return {
-            name: request
+            name: request.removeprefix("'")
             for names, request in zip(table["files"], table["request_id"], strict=True)
-            for name in names.split()
+            for name in names.removeprefix("'").split()
         }
     except FileNotFoundError:
         return {}

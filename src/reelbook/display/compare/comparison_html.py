@@ -196,7 +196,8 @@ def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
     # A run that failed has no file whose facts could be equal.
     whole = [each for each, item in zip(facts, items, strict=True) if item.timing] or facts
     names = list(dict.fromkeys(name for each in facts for name in each))
-    differing = [name for name in names if len({each.get(name) for each in whole}) > 1]
+    inputs = {name for item in items for name in item.inputs}
+    differing = [name for name in names if len({each.get(name) for each in (facts if name in inputs else whole)}) > 1]
     equal = [name for name in names if name not in differing]
     named = equal[:2] if len(equal) > 3 else equal
     rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
@@ -204,8 +205,8 @@ def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
         ("what differs", differing, len(items), ""),
         ("what is equal", equal, 1, f"The same in all: {', '.join(named)}{rest}"),
     ):
-        heads = [item.label for item in items] if count > 1 else []
-        rows = [(shorten(fact, 40), [_format_fact(each.get(fact, "–")) for each in facts[:count]]) for fact in listed]
+        heads, shown = ([item.label for item in items], facts) if count > 1 else ([], whole[:1])
+        rows = [(shorten(fact, 40), [_format_fact(each.get(fact, "–")) for each in shown]) for fact in listed]
         if rows:
             yield {"name": name, "title": title, "rows": rows, "heads": heads}
 
