@@ -294,16 +294,20 @@ def test_a_and_b_are_chosen_by_keys(shown: Show, greys: list[Path]) -> None:
     assert page.get_by_label("File B").input_value() == "0"
 
 
-def test_a_and_b_alternate_until_another_way_is_chosen(shown: Show, greys: list[Path]) -> None:
-    """Whoever wants no motion sees none before asking for it."""
-    page = shown(greys[:2])
+def test_nothing_flickers_for_who_wants_no_motion(shown: Show, greys: list[Path]) -> None:
+    """Until the button is pressed; else A and B alternate."""
+    page = shown(greys[:2], reduced_motion="reduce")
+    mode(page, "Flicker")
     name = page.locator(".rb-compare-name").first
 
-    mode(page, "Flicker")
+    page.wait_for_timeout(400)
+    still = name.inner_text()
+    page.get_by_role("button", name="Start").click()
+
+    assert still == "A · b-frames.mp4"
     expect(name).to_have_text("B · slow.mp4")
     expect(name).to_have_text("A · b-frames.mp4")
-    mode(page, "Wipe")
-    expect(name).to_have_text("")
+    page.get_by_role("button", name="Stop").click()
 
 
 def test_without_a_kernel_the_stills_are_compared(shown: Show, greys: list[Path]) -> None:

@@ -252,6 +252,7 @@ def test_the_wipe_follows_a_finger(shown: PhonePage) -> None:
     for name in ("Difference", "Side by side", "Flicker"):
         finger.tap(page.get_by_role("button", name=name))
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
+    finger.tap(page.get_by_role("button", name="Stop"))
     finger.tap(middle(page.locator(".rb-compare-plot"), 0.5))
     page.wait_for_function(f"{COMPARE}.clock.frame === 12")
 

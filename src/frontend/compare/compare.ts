@@ -4,7 +4,8 @@ import { Camera, moveCamera, zoomButtons } from "../media/camera.ts";
 import { Clock } from "../media/clock.ts";
 import { frameAt, middleOf, within } from "../media/clock_time.ts";
 import { buttons } from "../media/controls.ts";
-import { answerKey, choices, choose, isWriting, made, slider, watchSight } from "../page/element.ts";
+import { isCalm } from "../media/video.ts";
+import { answerKey, button, choices, choose, isWriting, made, slider, watchSight } from "../page/element.ts";
 import { compareChart } from "./chart.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe } from "./drawing.ts";
 import { CompareItem } from "./item.ts";
@@ -40,13 +41,16 @@ export class CompareViewer {
   #mode: Mode = "wipe";
   /** Where the wipe is in the view, 0 to 1. */
   share = 0.5;
+  #isFlickering = !isCalm();
   #modes = choices("Compare by", Object.values(MODES), (place) => this.#setMode(MODE_NAMES[place]));
   #opacity = slider("Opacity of B", () => this.#due(), { value: 50 });
   #factor = choose("Amplified by", FACTORS, 4, () => this.#due());
+  #flicker = button("", () => this.#turnFlicker(), { title: "Alternate A and B" });
   /** What each mode can be set to. */
   #settings: Partial<Record<Mode, HTMLElement>> = {
     onion: made("label", {}, "opacity of B ", this.#opacity),
     difference: made("label", {}, "amplified ", this.#factor),
+    flicker: this.#flicker,
   };
   #words = made("p", { class: "rb-compare-words", role: "status" });
   /** Which of the files is A, and which B. */
@@ -102,16 +106,23 @@ export class CompareViewer {
       by = clock.by;
     });
     new ResizeObserver(() => this.#measure()).observe(this.stage);
-    watchSight(this.stage, (isInView) => {
-      this.#isInView = isInView;
-      this.#arrange();
-    });
+    watchSight(this.stage, (isInView) => this.#see(isInView));
+  }
+
+  #see(isInView: boolean) {
+    this.#isInView = isInView;
+    this.#arrange();
   }
 
   #setMode(mode: Mode) {
     this.#mode = mode;
     this.#modes.press(MODE_NAMES.indexOf(mode));
     for (const [name, setting] of Object.entries(this.#settings)) setting.hidden = name !== mode;
+    this.#arrange();
+  }
+
+  #turnFlicker() {
+    this.#isFlickering = !this.#isFlickering;
     this.#arrange();
   }
 
@@ -131,8 +142,9 @@ export class CompareViewer {
     });
     this.stage.dataset.mode = mode;
     for (const item of this.items) item.see(this.#isInView && seen.includes(item), this.clock);
+    this.#flicker.textContent = this.#isFlickering ? "Stop" : "Start";
     clearInterval(this.#timer);
-    if (mode === "flicker" && this.#isInView) {
+    if (mode === "flicker" && this.#isFlickering && this.#isInView) {
       this.#timer = window.setInterval(() => {
         this.#hasB = !this.#hasB;
         this.#due();
