@@ -164,20 +164,18 @@ def test_up_and_down_lead_from_an_open_clip_to_the_next(opened: Open, clips: lis
     assert page.evaluate("document.activeElement.type") == "search"
 
 
-def test_what_is_shown_is_copied_for_a_spreadsheet(opened: Open, clips: list[str]) -> None:
+def test_what_is_shown_is_saved_as_csv(opened: Open, clips: list[str]) -> None:
     """The rows that the filter leaves, in their order, with the columns on the page."""
     page = opened(render_table(runs(3, clips)))
     page.locator("input[type=search]").fill("seed>0")
     head(page, "seed").dblclick()
 
-    page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
 
-    page.get_by_role("button", name="Copy").click()
-
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    lines = [line.split("\t") for line in page.evaluate("copied").splitlines()]
-    assert [line[0] for line in lines] == ['"run"', '"2"', '"1"']
-    assert lines[0][:3] == ['"run"', '"status"', '"seed"']
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ['"run"', '"2"', '"1"']
+    assert lines[0].startswith('"run","status","seed"')
 
 
 def test_a_clip_plays_below_its_row(opened: Open, clips: list[str]) -> None:
@@ -200,6 +198,24 @@ def test_a_clip_plays_below_its_row(opened: Open, clips: list[str]) -> None:
     assert page.locator("tr:has([aria-expanded=true]) + .rb-stage video").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 480
     head(page, "seed").click()
+    assert page.locator(".rb-stage").count() == 0
+
+
+def test_a_clip_plays_in_its_poster_under_a_pointer(opened: Open, clips: list[str]) -> None:
+    """A small copy, and only while the pointer is there; posters can be twice as large."""
+    page = opened(render_table(runs(3, clips), embed="preview"))
+    poster = page.locator("button.rb-poster").nth(1)
+    small = bounds(poster)
+
+    poster.hover()
+    expect(poster.locator("video")).to_have_count(1)
+    page.wait_for_function("document.querySelector('.rb-over').currentTime > 0")
+    page.mouse.move(0, 0)
+    expect(poster.locator("video")).to_have_count(0)
+    page.get_by_role("button", name="Large posters").click()
+
+    large = bounds(poster)
+    assert (large["width"], large["height"]) == (2 * small["width"], 2 * small["height"])
     assert page.locator(".rb-stage").count() == 0
 
 

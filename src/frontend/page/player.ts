@@ -9,6 +9,7 @@ const LATER = "Loading, waiting for the kernel. If it was restarted, run the cel
 const NOT_HERE = "Not in this page";
 const LARGE = [480, 320]; // Pixels that the player of a poster has at most.
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
+const REST = 150; // Milliseconds for which a mouse rests on a poster before its clip plays.
 
 export type Size = [number, number];
 
@@ -115,13 +116,44 @@ export class Posters {
 
 type Entry = { at: number; row: number; files: string[]; label: string };
 
-/** Players of the files of one entry of a payload, side by side. */
-export function players({ payload, posters }: { payload: any; posters: Posters }, { at, row, files, label }: Entry) {
-  return files.map((path, place) => {
-    const known = payload.clips[at]?.[place] || undefined;
-    const picture = place === 0 ? posters.picture(at) : [];
-    return player({ key: payload.key, row, place, path, label, known }, largeSize(posters.sizeOf(at)), picture);
+/** A file of one entry of a payload. */
+export function wantedOf({ payload }: { payload: any }, { at, row, files, label }: Entry, place: number): Wanted {
+  const known = payload.clips[at]?.[place] || undefined;
+  return { key: payload.key, row, place, path: files[place], label, known };
+}
+
+/** Players of the files of one entry, side by side. */
+export function players(display: { payload: any; posters: Posters }, entry: Entry) {
+  const { posters } = display;
+  return entry.files.map((_, place) => {
+    const picture = place === 0 ? posters.picture(entry.at) : [];
+    return player(wantedOf(display, entry, place), largeSize(posters.sizeOf(entry.at)), picture);
   });
+}
+
+/** Let a clip play in its poster while a mouse rests on it: a small copy, which the kernel sends where the page has none. */
+export function playOver(poster: HTMLButtonElement, wanted: Wanted) {
+  if (!isFilm(wanted.path)) return;
+  let resting = 0;
+  const stop = () => {
+    clearTimeout(resting);
+    resting = 0;
+    poster.querySelector(".rb-over")?.remove();
+  };
+  poster.addEventListener("mouseenter", () => {
+    if (isCalm() || poster.disabled || poster.ariaExpanded === "true") return;
+    const visit = window.setTimeout(async () => {
+      const url = wanted.known ?? (await askFile({ ...wanted, copy: "preview" })).url;
+      if (!url || resting !== visit) return;
+      const video = makeVideo(url, "", { class: "rb-over", "aria-hidden": "true" });
+      video.controls = false;
+      poster.append(video);
+      video.play().catch(() => video.remove());
+    }, REST);
+    resting = visit;
+  });
+  poster.addEventListener("mouseleave", stop);
+  poster.addEventListener("click", stop);
 }
 
 /** The panel that opens below posters: players side by side, a title, and a button to close it. */

@@ -123,7 +123,7 @@ test("rows are written as CSV, and none of their texts is a formula", () => {
     { name: "=name", shown: 1, words: ['say "boat", twice', "=1+1", null] },
   ].map((one) => new Column(one));
 
-  expect(separated(columns, [2, 0, 1])).toBe(
-    '"seed"\t"\'=name"\r\n"3"\t""\r\n"-1"\t"say ""boat"", twice"\r\n"2"\t"\'=1+1"\r\n',
+  expect(separated(columns, [2, 0, 1], ",")).toBe(
+    '"seed","\'=name"\r\n"3",""\r\n"-1","say ""boat"", twice"\r\n"2","\'=1+1"\r\n',
   );
 });

@@ -106,13 +106,13 @@ export function summed(columns: Column[], rows: number[], of = rows.length): str
   return [counts, ...amounts].filter(Boolean).join(" · ");
 }
 
-/** @returns The rows in their order as values between tabs. What a program would take for a formula stays a text. */
-export function separated(columns: Column[], rows: number[]) {
+/** @returns The rows in their order as separated values. What a program would take for a formula stays a text. */
+export function separated(columns: Column[], rows: number[], by: "," | "\t") {
   const cell = (words: string | null, isNumber = false) =>
     `"${(!isNumber && /^[=+\-@\t]/.test(words ?? "") ? "'" : "") + (words ?? "").replaceAll('"', '""')}"`;
   const lines = [
     columns.map((column) => cell(column.name || "row")),
     ...rows.map((row) => columns.map((column) => cell(column.words[row], column.isRight))),
   ];
-  return lines.map((line) => `${line.join("\t")}\r\n`).join("");
+  return lines.map((line) => `${line.join(by)}\r\n`).join("");
 }

@@ -1,6 +1,6 @@
 /**
  * Tables of runs: sorted by a click on a column's name, filtered by words, in groups; more rows come as somebody scrolls on.
- * A row opens below itself.
+ * A row opens below itself, and a poster plays while a pointer is over it.
  *
  * The markup holds the first rows and a payload with all of them. Whatever a cell says becomes text, never markup. A clip
  * that is not in the payload is requested with the event `reelbook:want`; a listener that has it answers. Rows are ticked
@@ -11,7 +11,7 @@ import { copyText } from "../page/copy.ts";
 import { answerKey, button, choose, made, payloadOf } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
 import { Picked } from "../page/picked.ts";
-import { detail, Posters, players, sayAbsence, setPoster } from "../page/player.ts";
+import { detail, Posters, players, playOver, sayAbsence, setPoster, wantedOf } from "../page/player.ts";
 import { asked, Column, separated, summed, unpacked } from "./query.ts";
 
 const ROWS = 100; // That are drawn at once.
@@ -19,6 +19,7 @@ const AHEAD = 600; // Pixels below the rows in view that are drawn before they a
 const MAX_CHARS = 28;
 const SPEAK_EVERY = 1000;
 const MAX_GROUPS = 50;
+const LARGE = 2; // Times the size of a small poster.
 
 /** One table on the page. */
 class Table {
@@ -34,6 +35,7 @@ class Table {
   #rows: Map<number, HTMLElement> = new Map();
   #sort: { column: Column | null; direction: number } = { column: null, direction: 1 };
   #group: Column | null = null;
+  #scale = 1;
   #picked = new Picked(this.payload, () => this.#mark());
   /** The row that is open, and the line below it. */
   #open: { row: number; line: HTMLElement } | null = null;
@@ -62,10 +64,12 @@ class Table {
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
-    const copy = button("Copy", () => copyText(copy, separated(this.#visible, this.#view)), {
+    const copy = button("Copy", () => copyText(copy, separated(this.#visible, this.#view, "\t")), {
       title: "Copy these rows and columns, for a spreadsheet",
     });
-    const tools = [this.#filter, this.#groups(), copy];
+    const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
+    const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
+    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save];
     this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#voice);
     this.#box.replaceChildren(this.#grid);
     this.#box.addEventListener("scroll", () => this.#drawOn());
@@ -89,6 +93,12 @@ class Table {
       this.#group = place === "" ? null : shared[Number(place)];
       this.#update();
     });
+  }
+
+  #resize(large: HTMLElement) {
+    this.#scale = this.#scale === 1 ? LARGE : 1;
+    large.setAttribute("aria-pressed", String(this.#scale !== 1));
+    this.#draw();
   }
 
   #drawHead() {
@@ -231,13 +241,14 @@ class Table {
   #makePoster(row: number) {
     const files = this.#files[row] ?? [];
     if (!files.length) return null;
-    const [width, height] = this.posters.sizeOf(row);
+    const [width, height] = this.posters.sizeOf(row).map((side) => side * this.#scale);
     const press = () => (this.#open?.row === row ? this.#leave() : this.#show(row));
     const [picture] = this.posters.picture(row);
     const poster = button(picture, press, { class: "rb-poster", style: `width:${width}px;height:${height}px` });
     poster.setAttribute("aria-expanded", "false");
     if (files.length > 1) poster.append(made("span", { class: "rb-more" }, `×${files.length}`));
     this.#setPoster(poster, row);
+    playOver(poster, wantedOf(this, { at: row, row, files, label: this.#captions[row] }, 0));
     return poster;
   }
 
@@ -265,6 +276,11 @@ class Table {
     for (const row of rows) isOn ? ticked.add(row) : ticked.delete(row);
     this.#picked.set(ticked);
     this.#mark();
+  }
+
+  #save() {
+    const text = encodeURIComponent(separated(this.#visible, this.#view, ","));
+    made("a", { href: `data:text/csv;charset=utf-8,${text}`, download: "runs.csv" }).click();
   }
 
   /** Show the files of a row below it. */
