@@ -25,11 +25,11 @@ SEED = {"name": "seed", "kind": "whole", "label": "Seed", "special": "seed"}
 ASPECT = {
     "name": "aspect_ratio", "kind": "choice", "label": "Aspect ratio", "default": "16:9", "special": "aspect",
     "choices": [{"value": shape, "label": shape} for shape in ("9:16", "1:1", "16:9")],
-    "beside": get_control_data(rb.TextToVideo, "aspect_ratio", "aspect"),
+    "beside": get_control_data(rb.TextToVideo, "aspect"),
 }  # fmt: skip
 FRAMES = {
     "name": "num_frames", "kind": "whole", "label": "Frames", "default": 121, "min": 9, "max": 1441, "special": "frames",
-    "beside": get_control_data(rb.TextToVideo, "num_frames", "frames"),
+    "beside": get_control_data(rb.TextToVideo, "frames"),
 }  # fmt: skip
 RATE = {"name": "frame_rate", "kind": "whole", "label": "Frame rate", "default": 24}
 RESOLUTION = {

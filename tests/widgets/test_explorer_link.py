@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reelbook.media.local_file import Explorer
 from reelbook.widgets import link as link_module
-from reelbook.widgets import notebook
 from reelbook.widgets.explorer_link import ExplorerLink, view_explorer
 from reelbook.widgets.link import show_view
 from tests.clips import at, film, number_of
@@ -64,7 +64,7 @@ def test_files_are_of_the_frames_that_the_page_names(linked: Linked) -> None:
 def test_code_names_the_variable(linked: Linked, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the notebook has it; else the code says a name to be given."""
     names: dict[str, Any] = {}
-    monkeypatch.setattr(notebook, "_user_names", lambda: names)
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(user_ns=names))
     nameless, _ = linked.ask(do="use", frame=3, range=None)
     names["boat"] = linked.explorer
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..display.explorer_card import explorer_bundle
 from ..display.formatting import format_size
-from ..errors import ReelbookError
 from ..media.local_file import Explorer
 from .link import Link, View
 from .notebook import find_variable_name
@@ -36,18 +35,14 @@ class ExplorerLink(Link):
         explorer.on_change(self._send_place)
 
     def _act(self, action: Callable[[dict[str, Any]], dict[str, Any]], content: dict[str, Any], _: Any) -> None:
-        if self._follow(content):
-            self.answer(content, lambda: action(content))
+        self._follow(content)
+        self.answer(content, lambda: action(content))
 
-    def _follow(self, content: dict[str, Any]) -> bool:
-        """Take over the frame and the range of the page; false if they make no sense, which no page of ours sends."""
-        try:
-            if "frame" in content:
-                chosen = content.get("range")
-                self._explorer.update(content["frame"], None if chosen is None else (int(chosen[0]), int(chosen[1])))
-        except (ReelbookError, TypeError, ValueError, LookupError):
-            return False
-        return True
+    def _follow(self, content: dict[str, Any]) -> None:
+        """Take over the frame and the range of the page."""
+        if "frame" in content:
+            chosen = content.get("range")
+            self._explorer.update(content["frame"], None if chosen is None else (int(chosen[0]), int(chosen[1])))
 
     def _send_place(self) -> None:
         """Move the page to the explorer's frame and range."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anywidget
 import traitlets
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("reelbook")
 
 Handler = Callable[[dict[str, Any], list[memoryview]], object]
-AnyLink = TypeVar("AnyLink", bound="Link")
 
 CHUNK_BYTES = 4_000_000
 """Bytes of one message."""
@@ -278,8 +277,6 @@ class Link(anywidget.AnyWidget):
 def _format_error(error: Exception) -> str:
     if isinstance(error, ReelbookError):
         return str(error)
-    if isinstance(error, OSError):
-        return f"{error.filename or 'The file'} cannot be read ({error.strerror})."
     return f"It could not be read ({error!r:.200})."
 
 
@@ -356,30 +353,24 @@ class NewestOnly:
                 self._is_busy = True
                 threading.Thread(target=self._run, name=self._name, daemon=True).start()
 
-    def close(self) -> None:
-        """Drop what waits."""
-        with self._changed:
-            self._request, self._work = None, lambda _: None
-            self._changed.notify_all()
-
     def _run(self) -> None:
         while True:
             with self._changed:
                 while self._request is not None and (left := self._at + self._pause - time.monotonic()) > 0:
                     self._changed.wait(left)
-                request, self._request, work = self._request, None, self._work
+                request, self._request = self._request, None
                 if request is None:
                     self._is_busy = False
                     return
             try:
-                work(request)
+                self._work(request)
             except Exception:
                 log.debug("%s failed", self._name, exc_info=True)
             # Not kept while the next request is awaited.
-            del work, request
+            del request
 
 
-def keep_open(link: AnyLink) -> AnyLink:
+def keep_open(link: Any) -> Any:
     """Keep a connection open; the oldest of many is closed."""
     open_links.append(link)
     if len(open_links) > MAX_OPEN:

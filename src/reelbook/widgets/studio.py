@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,6 @@ from ..util.printable import format_count
 from .forms.form import Form
 from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
-from .forms.sweeps import StartedJob
 from .link import NewestOnly, ScriptLink
 from .notebook import forget_reply_thread
 
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from ..current import Session
     from ..runs.run import Run
     from ..storage.library import Library
-    from ..sweeps.job import SweepJob
     from .forms.runs import Entry
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
@@ -54,8 +51,6 @@ FOLDER = "picked"
 """The folder of what is saved, next to the notebook."""
 DRAFTS = "studio.json"
 """The file in the library's folder with what was typed, for the time after a restart."""
-KERNEL = secrets.token_hex(8)
-"""A name for this kernel, by which it knows its own drafts."""
 
 log = logging.getLogger("reelbook")
 
@@ -77,11 +72,6 @@ class StudioPart(ScriptLink):
     def refresh(self) -> None:
         """Read again what was asked for last."""
         self._reader.put(self._wish)
-
-    def close(self) -> None:
-        """Close it."""
-        self._reader.close()
-        super().close()
 
 
 class Head(StudioPart):
@@ -367,12 +357,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         return tuple(run for run in pressed if run is not None)
 
     @property
-    def jobs(self) -> tuple[SweepJob, ...]:
-        """The sweeps of all forms, the oldest first."""
-        started = (entry for entry in self._entries if isinstance(entry, StartedJob) and not entry.is_race)
-        return tuple(entry.running for entry in started if entry.running)
-
-    @property
     def kinds(self) -> list[type[Input]]:
         """The models to choose from."""
         known = {row.id: row.input for row in CATALOG}
@@ -398,11 +382,10 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         return form
 
     def close(self) -> None:
-        """Remove it from the page and stop its background work. Its runs go on, and are stored in the library."""
+        """Remove it from the page. Its runs go on, and are stored in the library."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._updates.close()
         self._handle = None
         for part in (*self._forms.values(), self._head, self._gallery):
             part.close()
@@ -430,15 +413,11 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _get_kind(self, model: Any) -> type[Input]:
         if isinstance(model, Input):
             return type(model)
-        if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
-            return model
         if isinstance(model, str):
             known = self._forms.get(model)
             return known.kind if known is not None else self._session.model(model)
-        raise ReelbookError(
-            "A studio shows models: choose rb.ImageToVideo, some inputs or the id of a model, not "
-            f"a {type(model).__name__}."
-        )
+        kind: type[Input] = model
+        return kind
 
     def _ensure_form(self, kind: type[Input], value: Input | None = None) -> Form:
         """The form of a model, made on first use, with these inputs or what was typed before a restart."""
@@ -451,7 +430,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             form.fill(value)
         elif draft := self._drafts.get(kind.endpoint_id):
             restored = form.restore(draft)
-            self._head.carried = format_carried([name.replace("_", " ") for name in restored], "before the restart")
+            self._head.carried = format_carried([name.replace("_", " ") for name in restored], "last time")
         form.observe(lambda _: self._updates.put(True), ["state", "records"])
         return form
 
@@ -532,32 +511,25 @@ def format_carried(names: list[str], title: str) -> str:
 
 
 def read_drafts(session: Session) -> dict[str, dict[str, Any]]:
-    """What was typed into a studio by another kernel, by model; of this kernel the forms themselves have it."""
-    stored = _read_file(session)
-    return {} if stored.get("kernel") == KERNEL else dict(stored.get("drafts", {}))
+    """What was typed last into a studio of this library, by model."""
+    try:
+        stored = json.loads((session.library().folder / DRAFTS).read_text(encoding="utf-8"))
+        return dict(stored["drafts"])
+    except (OSError, ValueError, LookupError, TypeError, ReelbookError):
+        return {}
 
 
 def write_drafts(session: Session, drafts: Mapping[str, Any]) -> None:
     """Keep what is typed, in a library that is there already."""
-    typed = {model: draft for model, draft in drafts.items() if draft}
-    stored = _read_file(session).get("drafts", {})
+    typed, stored = {model: draft for model, draft in drafts.items() if draft}, read_drafts(session)
     if not typed or typed.items() <= stored.items():
         return
     try:
         folder = session.library().folder
         if folder.is_dir() and any(folder.iterdir()):
-            text = json.dumps({"kernel": KERNEL, "drafts": {**stored, **typed}})
-            (folder / DRAFTS).write_text(text, encoding="utf-8")
+            (folder / DRAFTS).write_text(json.dumps({"drafts": {**stored, **typed}}), encoding="utf-8")
     except (OSError, ValueError, TypeError, ReelbookError):
         log.debug("the draft of a studio could not be kept", exc_info=True)
-
-
-def _read_file(session: Session) -> dict[str, Any]:
-    try:
-        stored = json.loads((session.library().folder / DRAFTS).read_text(encoding="utf-8"))
-        return stored if isinstance(stored, dict) else {}
-    except (OSError, ValueError, ReelbookError):
-        return {}
 
 
 # Models, account and cost in words.

@@ -104,7 +104,7 @@ class Bench:
 
     def run(self) -> dict[str, Any]:
         """Press Run and wait for the end of it."""
-        count = len(self.form.entries) + 1
+        count = len(self.form.running.entries) + 1
         self.press()
         return self.ended(count)
 

@@ -239,7 +239,7 @@ def test_a_press_runs_what_its_page_displays(page: Page, who: str) -> None:
     page.tell({**edit("v", 8, prompt="a boat"), "do": "run", "credits": seen})
 
     assert len(pressed) == 1
-    assert page.form.entries[-1].value == rb.TextToVideo(prompt="a boat")
+    assert page.form.running.entries[-1].value == rb.TextToVideo(prompt="a boat")
 
 
 def listen(page: Page) -> tuple[list[Any], list[Any]]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ...decide.race.race import Race
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
-    from .runs import Entry, PressedRun
+    from .runs import Entry
 
 MAX_LINES = 6
 """Runs and sweeps that a static picture names."""
@@ -177,11 +177,6 @@ class Form(ScriptLink):
         return self.running.runs
 
     @property
-    def entries(self) -> tuple[PressedRun, ...]:
-        """Every press of Run with its outcome, the newest last."""
-        return self.running.entries
-
-    @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return tuple(entry.running for entry in self._sweeping.entries if entry.running and not entry.is_race)
@@ -246,13 +241,8 @@ class Form(ScriptLink):
         self._sweeping.replan()
 
     def close(self) -> None:
-        """Remove it from the page and stop its background work. Its runs continue and are stored in the library."""
-        if not self.is_closed:
-            self.is_closed = True
-            for part in (self._sweeping, self.running, self._pictures, self._pricer):
-                part.close()
-            self._redrawing.close()
-            self._snapshot_handle = None
+        """Remove it from the page. Its runs continue and are stored in the library."""
+        self._snapshot_handle = None
         super().close()
 
     def bundle(self) -> dict[str, Any]:
@@ -353,21 +343,14 @@ class Form(ScriptLink):
 
     def convert(self, name: str, value: Any) -> Any:
         """A value of a field as passed to the class."""
-        try:
-            return self._read(self._nodes.get(name, JSON), value, (name,), [])
-        # The class then says that it nests too deeply.
-        except RecursionError:
-            return value
+        return self._read(self._nodes.get(name, JSON), value, (name,), [])
 
     def read_values(self) -> tuple[dict[str, Any], list[Problem]]:
         """The values as passed to the class, before validation, and what cannot be read."""
         unread: list[Problem] = []
-        values: dict[str, Any] = {}
-        for name, value in self._typed.items():
-            try:
-                values[name] = self._read(self._nodes.get(name, JSON), value, (name,), unread)
-            except RecursionError:
-                unread.append(Problem((name,), f"`{name}` nests too deeply to be read.", "too_deep"))
+        values = {
+            name: self._read(self._nodes.get(name, JSON), value, (name,), unread) for name, value in self._typed.items()
+        }
         return values, unread
 
     def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:

@@ -6,10 +6,8 @@ import contextlib
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -20,14 +18,12 @@ from ...display.formatting import format_size, join_with_dots, shorten
 from ...errors import ReelbookError
 from ...media import stills
 from ...media.bounded_open import PICTURES, is_video
-from ...models.file_kinds import AVIF, BMP, MP4, SENDABLE, TIFF, WEBM, read_size, sniff_kind
+from ...models.file_kinds import read_size, sniff_kind
 from ...models.images import (
     MAX_BYTES,
-    MAX_PIXELS,
     Image,
     NotAPicture,
     check_pixels,
-    encode_picture,
     parse_picture_address,
     require_picture,
 )
@@ -51,14 +47,10 @@ MAX_CAPTION = 120
 SHA256 = re.compile(r"[0-9a-f]{64}")
 IN_LIBRARY, OF_CLIP = "sha256:", "film:"
 """Prefixes of the texts for a picture on the shelf, and for the last frame of a clip there."""
-MAX_UPLOADS = 8
-"""Incomplete uploads; the oldest, which somebody may have given up, is dropped for a new one."""
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""
 MAX_NAME_LENGTH, MAX_ADDRESS_LENGTH = 60, 120
-CONVERTED = {BMP: "BMP", TIFF: "TIFF", AVIF: "AVIF"}
-"""Kinds that no service takes, converted to PNG without loss, with Pillow's names for them."""
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
@@ -101,7 +93,7 @@ class Pictures:
             if not is_data_address(value):
                 return value
             try:
-                return self._store(*convert_picture(parse_picture_address(value), "data address"))
+                return self._store(require_picture(parse_picture_address(value)), "data address")
             except NotAPicture:
                 return value
         picture = Image.of(value)
@@ -135,12 +127,6 @@ class Pictures:
         for picture in missing:
             self._put_on_shelf(picture)
 
-    def close(self) -> None:
-        """Release everything."""
-        with self._lock:
-            for store in (self._in_memory, self._uploads, self._names):
-                store.clear()
-
     # Requests of the page. It may send anything: each value is checked before use.
 
     def _on_upload(self, content: Content, buffers: Buffers) -> None:
@@ -152,8 +138,6 @@ class Pictures:
         with self._lock:
             if part == 0:
                 self._uploads[key] = bytearray()
-                while len(self._uploads) > MAX_UPLOADS:
-                    del self._uploads[next(iter(self._uploads))]
             taken = self._uploads.get(key)
             if taken is None:
                 self._form.answer(content, lambda: {"error": f"{name} did not arrive whole. Choose it again."})
@@ -164,7 +148,7 @@ class Pictures:
                 return
             del self._uploads[key]
 
-        self._answer_with_picture(content, name, lambda: self._store(*convert_picture(bytes(taken), name)))
+        self._answer_with_picture(content, name, lambda: self._store(require_picture(bytes(taken)), name))
 
     def _on_still(self, content: Content, _: Buffers) -> None:
         """Store the last frame of a clip of an earlier run."""
@@ -202,7 +186,7 @@ class Pictures:
     def _read(self, text: str) -> bytes:
         """The content of a picture that is here or in the library, or of the last frame of a clip there."""
         if is_data_address(text):
-            return convert_picture(parse_picture_address(text), "")[0]
+            return require_picture(parse_picture_address(text))
         with self._lock:
             cached = self._in_memory.get(text)
         if cached is not None and cached.content is not None:
@@ -254,12 +238,17 @@ def preview_content(content: bytes, name: str) -> Content:
     """The preview of a picture's content; `NotAPicture` if it cannot be decoded."""
     size = read_size(require_picture(content))
     assert size is not None, "what was checked has a size"
-    with _decoder_errors():
+    try:
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
             check_pixels(*opened.size)
             on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
         small = stills.read_picture(io.BytesIO(content), BOX)
+    except NotAPicture:
+        raise
+    # Any other decoder error is a fault of the file.
+    except Exception:
+        raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None
     thumb = io.BytesIO()
     small.save(thumb, "JPEG", quality=80)
     width, height = size[::-1] if on_its_side else size
@@ -299,46 +288,6 @@ def preview_address(text: str) -> Content:
     return {"name": name, "words": address, "receives": "The service fetches it itself; nothing is loaded here."}
 
 
-def convert_picture(content: bytes, name: str) -> tuple[bytes, str]:
-    """A picture as it can be sent, and its name: BMP, TIFF and AVIF become PNG, and a clip becomes its last frame."""
-    if len(content) > MAX_BYTES:
-        raise NotAPicture(f"has {format_size(len(content))}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
-    kind = sniff_kind(content)
-    if kind in (MP4, WEBM):
-        return last_frame_of_content(content, ".mp4" if kind == MP4 else ".webm"), f"last frame of {name}"
-    if kind in CONVERTED:
-        with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
-            check_pixels(*picture.size)
-            return encode_picture(picture)[0], name
-    if kind not in SENDABLE:
-        raise NotAPicture(f"is {kind.name}. PNG, JPEG, WebP and GIF can be sent.")
-    return require_picture(content), name
-
-
-def last_frame_of_content(content: bytes, suffix: str) -> bytes:
-    """The last frame of a clip in memory."""
-    # In a temporary file, because decoders seek.
-    with TemporaryDirectory(prefix="reelbook-") as folder:
-        path = Path(folder) / f"clip{suffix}"
-        path.write_bytes(content)
-        return stills.read_last_frame(path)
-
-
-@contextmanager
-def _decoder_errors() -> Iterator[None]:
-    """Convert the errors of decoders to `NotAPicture`."""
-    try:
-        yield
-    except NotAPicture:
-        raise
-    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning):
-        words = f"has too many pixels; the limit is {MAX_PIXELS / 1e6:g} megapixels. Make it smaller."
-        raise NotAPicture(words) from None
-    # Any other decoder error is a fault of the file.
-    except Exception:
-        raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None
-
-
 # What earlier runs offer: the texts of a field, their pictures, and the last frames of their clips.
 
 
@@ -372,15 +321,7 @@ def _find_name(path: str) -> str:
 def _captions(runs: pd.DataFrame) -> list[str]:
     from ...display.tables.table_html import format_captions
 
-    models = find_column(runs, "model")
-    names = [""] * len(runs) if models is None else [str(model).rpartition("/")[2] for model in models]
-    prompts = find_column(runs, "prompt")
-    has_prompts = [False] * len(runs) if prompts is None else [isinstance(prompt, str) for prompt in prompts]
-    return [
-        # Without a prompt, a caption has little more than the cost.
-        shorten(words if has_prompt else join_with_dots(name, words), MAX_CAPTION) or "an earlier run"
-        for name, words, has_prompt in zip(names, format_captions(runs), has_prompts, strict=True)
-    ]
+    return [shorten(words, MAX_CAPTION) or "an earlier run" for words in format_captions(runs)]
 
 
 def find_earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:

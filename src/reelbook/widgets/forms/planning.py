@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from ...sweeps.plan import Plan
     from ...sweeps.progress import Known
 
-PRICING_SECONDS = 5.0
-"""After this, the catalog's prices are used, marked as estimates."""
 NO_PRICE = "The price of these runs is unknown, so no amount limits them here. In code, price=… says the most that one may cost."
 OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
 """Metrics of pictures; the others need several frames."""
@@ -98,20 +95,18 @@ def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, 
 
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
-    """The plan with the prices of the service; unchanged, and false, if the service fails or is slow."""
-    deadline, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
+    """The plan with the prices of the service; unchanged, and false, if the service fails."""
+    quotes: dict[str, Estimate] = {}
 
     def price(request: Input) -> Estimate:
         key = make_price_key(request)
         if key not in quotes:
-            if time.monotonic() > deadline:
-                raise TimeoutError
             quotes[key] = session.estimate(request)
         return quotes[key]
 
     try:
         return plan.priced(price), True
-    except (ReelbookError, TimeoutError):
+    except ReelbookError:
         return plan, False
 
 

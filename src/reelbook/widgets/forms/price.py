@@ -30,10 +30,6 @@ class Pricer:
         self._prices: dict[tuple[str, str], Estimate | None] = {}
         self._asker = NewestOnly(self._request, "reelbook-form-price")
 
-    def close(self) -> None:
-        """Stop requesting prices."""
-        self._asker.close()
-
     def price(self, value: Input | None) -> dict[str, Any]:
         """The price of the draft as JSON for the page; `value` is what it reads as, None if it has invalid values."""
         request = value if value is not None else self._correct_draft()

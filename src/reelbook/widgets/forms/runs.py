@@ -82,7 +82,6 @@ class PressedRun:
     run: Run | None = None
     error: Exception | None = None
     """Why there is no run."""
-    is_cancelling: bool = False
     message: str = ""
     """What came of cancelling it."""
     ended_at: float | None = None
@@ -120,13 +119,13 @@ class PressedRun:
     @property
     def actions(self) -> list[Action]:
         """What can be done with it now."""
-        can_cancel = self.run is not None and not self.is_over and not self.is_cancelling
+        can_cancel = self.run is not None and not self.is_over and self.message != CANCEL_REQUESTED
         return [*([CANCEL] if can_cancel else []), USE, *([USE_IN] if self.is_completed else [])]
 
     @property
     def progress_key(self) -> OutputKey:
         """A key that changes when its display would: state, progress, lines of the log, and seconds."""
-        state = self.key, self.status, self.is_cancelling, self.message
+        state = self.key, self.status, self.message
         if self.run is None or self.is_over:
             return state
         return (*state, *self.run.progress, len(self.run.logs), int(time.time() - self.started_at))
@@ -187,10 +186,9 @@ class PressedRun:
         """Cancel it and wait for the answer, use a picture of it, or fill the form with its inputs."""
         if what == "cancel" and self.run is not None:
             try:
-                self.is_cancelling = self.run.cancel()
-                self.message = CANCEL_REQUESTED if self.is_cancelling else TOO_LATE if self.is_over else NOT_CANCELLED
+                self.message = CANCEL_REQUESTED if self.run.cancel() else TOO_LATE if self.is_over else NOT_CANCELLED
             except Exception as error:
-                self.is_cancelling, self.message = False, str(error)
+                self.message = str(error)
             return {}
         if what == "use_in" and self.run is not None:
             return use_frame(form, self.run, content)
@@ -255,10 +253,6 @@ class FormRuns:
     def update(self) -> None:
         """Update the page soon, and go on until all entries are over."""
         self._updates.put(True)
-
-    def close(self) -> None:
-        """Stop publishing; the runs go on, and are stored in the library."""
-        self._updates.close()
 
     # Messages from the page.
 
@@ -345,7 +339,7 @@ class FormRuns:
             if all(what != name for name, _, _ in entry.actions):
                 return
             if isinstance(entry, PressedRun) and what == "cancel":
-                entry.is_cancelling, entry.message = True, ""
+                entry.message = CANCEL_REQUESTED
 
         def work() -> None:
             try:
@@ -366,6 +360,8 @@ class FormRuns:
     def _publish(self, _: Any) -> None:
         """Send the page what has changed, and come back while something goes on."""
         form, entries = self._form, self.all
+        if form.is_closed:
+            return
         for pressed in self.entries:
             pressed.note_end()
         ends = sum(entry.is_over for entry in entries)

@@ -44,8 +44,8 @@ ACRONYMS = {
     "loras": "LoRAs",
 }
 
-FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
-"""Names of the field with the frame rate, that of the specification first."""
+FRAME_RATES = {"frames": "frame_rate", "timeline": "fps"}
+"""The field with the frame rate, by the control that says seconds with it."""
 
 
 # It is the slowest part of a form. A sheet is never changed.
@@ -68,7 +68,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
         special = find_special(arranged, node)
         if special is not None:
             node["special"] = special
-            if facts := get_control_data(kind, node["name"], special):
+            if facts := get_control_data(kind, special):
                 node["beside"] = facts
         if special == "duration":
             node["choices"] = [{**choice, "label": f"{choice['label']} s"} for choice in node["choices"]]
@@ -276,10 +276,10 @@ def _format_choice(value: Any) -> str:
 # What special controls know beyond their node.
 
 
-def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, Any]:
+def get_control_data(kind: type[Input], special: str) -> dict[str, Any]:
     """The data that the control of a field needs beyond its node, as plain JSON; empty if there is none.
 
-    >>> get_control_data(TextToVideo, "num_frames", "frames")
+    >>> get_control_data(TextToVideo, "frames")
     {'rate': 'frame_rate'}
     """
     if special == "aspect" and issubclass(kind, TextToVideo):
@@ -287,10 +287,7 @@ def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, An
         for (resolution, aspect), size in FRAME_SIZES.items():
             sizes.setdefault(resolution, {})[aspect] = list(size)
         return {"by": "resolution", "sizes": sizes}
-    if special in ("frames", "timeline"):
-        rate = next((rate for rate in FRAME_RATES if rate in kind.model_fields and rate != name), None)
-        return {"rate": rate} if rate else {}
-    return {}
+    return {"rate": FRAME_RATES[special]} if special in FRAME_RATES else {}
 
 
 # The order of the fields, which are folded, and which have special controls: one small table per model.
@@ -350,10 +347,4 @@ def find_special(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
         return "seed"
     if kind == "text" and re.fullmatch(r"prompt|text_prompt", name):
         return "prompt"
-    if kind == "choice" and name == "aspect_ratio" and all(_is_shape(choice["value"]) for choice in node["choices"]):
-        return "aspect"
     return None
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,3}:[1-9]\d{0,3}", value) is not None

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...current import session
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
 from ...display.live import OutputKey
-from ...display.run_card import run_figure
 from ...display.theme import blocks, render_card
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
-from ...storage.run_status import RunStatus
 from ...sweeps.options import MAX_STORED
 from ...sweeps.table_files import find_paths
 from ...util import registry
@@ -144,11 +141,10 @@ class StartedJob:
 
     @property
     def picture(self) -> Path | None:
-        """A file that it has made, once it is over; of a race that of the best setting."""
+        """A file that it has made, once it is over."""
         if self.running is None or not self.is_over:
             return None
-        best = self._find_best_row()
-        return next((Path(paths[0]) for paths in find_paths(self.table if best is None else best) if paths), None)
+        return next((Path(paths[0]) for paths in find_paths(self.table) if paths), None)
 
     @property
     def line(self) -> str:
@@ -161,24 +157,14 @@ class StartedJob:
         return shorten(join_with_dots(f"{sign} {self.kind} {self.status}", self.error or progress), 240)
 
     def render(self) -> str:
-        """Its card as HTML: what `display` shows of the job, and of a race that is over the best clip."""
+        """Its card as HTML: what `display` shows of the job."""
         if self.running is None or self.error:
             title = blocks.state("failed" if self.error else "waiting", f"{self.kind} {self.status}")
             return render_card(blocks.heading(title), blocks.small(shorten(self.error, MAX_ERROR_LENGTH)))
         html = render_progress(self.running.progress)
-        if not self.is_over:
-            return html
-        html += render_card(blocks.small(f"Their table, for a cell: {self.name}"))
-        best = self._find_best_row()
-        return html if best is None else html + run_figure(session.library(best.attrs["reelbook"]["library"]).run(best))
-
-    def _find_best_row(self) -> pd.DataFrame | None:
-        """The row of the best completed run of a race, as a table."""
-        if self.find_best() is None or "score" not in self.table.columns:
-            return None
-        leader, table = self.running.progress.contenders[0].number, self.table
-        mine = table[(table["setting"] == leader) & (table["status"] == RunStatus.COMPLETED)]
-        return mine.sort_values("score", ascending=False, kind="stable").head(1) if len(mine) else None
+        if self.is_over:
+            html += render_card(blocks.small(f"Their table, for a cell: {self.name}"))
+        return html
 
     def find_best(self) -> Input | None:
         """The input of the best run of a race that is over; None if there is none."""
@@ -227,10 +213,6 @@ class FormSweeps:
     def entries(self) -> tuple[StartedJob, ...]:
         """The sweeps and races started here, also those that failed at once, the newest last."""
         return tuple(entry for entry in self._form.running.all if isinstance(entry, StartedJob))
-
-    def close(self) -> None:
-        """Stop planning; the jobs go on, and their results are in the library."""
-        self._planner.close()
 
     # Planning.
 
