@@ -304,8 +304,8 @@ def test_many_pictures_are_added_at_once(opened: Callable[..., Form]) -> None:
 
     form.give(form.line.locator(".rbf-tl"), "drop", files=[*files, file("notes.txt", b"words", "text/plain")])
     expect(form.tiles).to_have_count(3)
-    expect(form.line.locator(".rbf-well-problems")).to_have_text(
-        "notes.txt is no picture. PNG, JPEG, WebP and GIF can be sent."
+    expect(form.line.locator(".rbf-well-problems")).to_contain_text(
+        "notes.txt is no picture; PNG, JPEG, WebP and GIF can be sent."
     )
     button = form.line.get_by_role("button", name="Earlier output")
     form.give(button, "paste", text="https://example.org/one.png\n\n  https://example.org/two.png  \n")

@@ -73,9 +73,7 @@ export function Field(field: FieldProps) {
   const reset = () => {
     change(undefined);
     // The button that was pressed is gone then.
-    root.current
-      ?.querySelector<HTMLElement>(":not(.rbf-label, .rbf-problem) > :is(input, textarea, select, button)")
-      ?.focus();
+    root.current?.querySelector<HTMLElement>("input, textarea, select, button:not(.rbf-reset)")?.focus();
   };
   const Label = isGroup ? "span" : "label";
   return (

@@ -65,14 +65,9 @@ function takenOf(answer: any): string {
 /** What somebody drops or pastes: files, else the lines of a text. */
 export function sourcesOf(data: DataTransfer | null): Source[] {
   if (data?.files.length) return [...data.files];
-  return linesOf(data?.getData("text/uri-list") || data?.getData("text/plain") || "").filter((line) => line[0] !== "#");
-}
-
-function linesOf(text: string) {
-  return text
-    .split(/[\r\n]+/)
-    .map(meantText)
-    .filter(Boolean);
+  const text = data?.getData("text/uri-list") || data?.getData("text/plain") || "";
+  const lines = text.split(/[\r\n]+/).map(meantText);
+  return lines.filter((line) => line && line[0] !== "#");
 }
 
 /** A text as somebody meant it who copied a path with its quotes. */

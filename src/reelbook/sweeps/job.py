@@ -163,7 +163,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     def grid(self, rows: str | None = None, cols: str | None = None, tabs: str | None = None) -> Any:
         """The clips on one clock, as `table.reel.grid`, filling while the sweep runs."""
-        return registry.find("make_job_grid")(self, rows=rows, cols=cols, tabs=tabs)
+        return registry.find("Grid")(self.frame, parts={"rows": rows, "cols": cols, "tabs": tabs}, job=self)
 
     def pause(self) -> None:
         """Stop sending until `resume()`; sent runs continue."""

@@ -10,7 +10,7 @@ from ..display.original_links import set_link_provider
 from ..util import registry
 from .notebook import is_voila
 
-registry.register("reelbook.widgets.grid", "make_job_grid")
+registry.register("reelbook.widgets.grid", "Grid")
 registry.register("reelbook.widgets.panel", "Panel")
 
 RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})

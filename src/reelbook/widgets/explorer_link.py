@@ -32,7 +32,8 @@ class ExplorerLink(Link):
             "place": lambda content, _: self._follow(content),
             **{name: partial(self._act, action) for name, action in actions.items()},
         }
-        explorer.on_change(self._send_place)
+        # Code moves the page, too.
+        explorer.on_change(lambda: self.send({"told": {"frame": explorer.frame, "range": explorer.range}}))
 
     def _act(self, action: Callable[[dict[str, Any]], dict[str, Any]], content: dict[str, Any], _: Any) -> None:
         self._follow(content)
@@ -43,10 +44,6 @@ class ExplorerLink(Link):
         if "frame" in content:
             chosen = content.get("range")
             self._explorer.update(content["frame"], None if chosen is None else (int(chosen[0]), int(chosen[1])))
-
-    def _send_place(self) -> None:
-        """Move the page to the explorer's frame and range."""
-        self.send({"told": {"frame": self._explorer.frame, "range": self._explorer.range}})
 
     def _save(self, save: Callable[[], Path]) -> dict[str, Any]:
         path = save()

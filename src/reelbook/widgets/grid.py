@@ -27,16 +27,11 @@ UPDATE_SECONDS = 0.5
 """Cells of a running sweep are replaced at most so often."""
 
 
-def make_job_grid(job: SweepJob, **parts: str | None) -> Grid:
-    """The clips of a sweep, with the columns for its rows, columns and tabs; it fills while the sweep runs."""
-    return Grid(job.frame, view="grid", parts=parts, job=job)
-
-
 class Grid:
-    """Clips of a table on one clock, in a grid by their values or one at a time. `selected` are the rows that were ticked."""
+    """Clips of a table, or of a sweep while it runs, on one clock: in a grid by their values, or one at a time."""
 
     def __init__(
-        self, table: pd.DataFrame, *, view: str, parts: Mapping[str, str | None], job: SweepJob | None = None
+        self, table: pd.DataFrame, *, view: str = "grid", parts: Mapping[str, str | None], job: SweepJob | None = None
     ) -> None:
         self._table, self._view, self._parts, self._job = table, view, dict(parts), job
         # Now, because a wrong name is an error of this call and not of its display.
