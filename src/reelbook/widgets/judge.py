@@ -230,7 +230,7 @@ class RaceJudging:
             return
         if self._link is None:
             self._link = keep_open(JudgeLink(secrets.token_urlsafe(16), ratings))
-            self._link.update = self._update
+            self._link.update = self._update_if_open
             if self._view is not None:
                 self._link.show_in(self._view)
             self._update(make_bundle(ratings, key=self._link.key, group=self._link.group))
@@ -249,6 +249,11 @@ class RaceJudging:
             link, self._link = self._link, None
             self._update(EMPTY)
             link.close()
+
+    def _update_if_open(self, bundle: dict[str, Any]) -> None:
+        """Replace the output, unless the race has ended meanwhile: a ranking takes a moment to compute."""
+        if self._link is not None:
+            self._update(bundle)
 
 
 def make_bundle(ratings: Ratings, *, key: str, group: str, with_ranking: bool = False) -> dict[str, Any]:

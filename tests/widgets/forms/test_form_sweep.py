@@ -552,6 +552,7 @@ def test_a_race_by_eye_brings_its_judge_to_the_page(bench: Open, monkeypatch: py
 
     form.start(by="eye")
     html = form.answer("judge")["html"]
+    form.until(lambda: form.entries)
     form.sent.clear()
     form.tell(do="show", run=form.entries[0]["key"])
     again = form.answer("judge")["html"]

@@ -107,6 +107,14 @@ class Race(BackgroundJob["Race"]):
         return None if row is None else self._final.input if self._final is not None else row.input
 
     @property
+    def best_row(self) -> pd.DataFrame | None:
+        """The row of `best` in `table`, as a table of one row."""
+        best = self._final or self._find_best_row()
+        with self._guard:
+            tried = [*self._rounds.used, *([] if self._final is None else [self._final])]
+        return None if best is None else self.table.iloc[[tried.index(best)]]
+
+    @property
     def table(self) -> pd.DataFrame:
         """The ordinary table of the runs tried so far, with the columns `round`, `setting` and `score`.
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...current import session
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
 from ...display.live import OutputKey
+from ...display.run_card import run_figure
 from ...display.theme import blocks, render_card
 from ...errors import InvalidInput, ReelbookError
-from ...models.base import Input
 from ...sweeps.options import MAX_STORED
 from ...sweeps.table_files import find_paths
 from ...util import registry
@@ -127,7 +128,8 @@ class StartedJob:
     def actions(self) -> list[Action]:
         """What can be done with it now."""
         if self.running is None or self.is_over:
-            return [BEST] if self.find_best() is not None else []
+            has_best = self.is_race and self.running is not None and self.running.best is not None
+            return [BEST] if has_best else []
         state = "preparing" if self.is_race else str(self.running.progress.state)
         return [] if self.is_cancelled else ACTIONS.get(state, [])
 
@@ -157,26 +159,20 @@ class StartedJob:
         return shorten(join_with_dots(f"{sign} {self.kind} {self.status}", self.error or progress), 240)
 
     def render(self) -> str:
-        """Its card as HTML: what `display` shows of the job."""
+        """Its card as HTML: what `display` shows of the job, and of a race that is over the best clip."""
         if self.running is None or self.error:
             title = blocks.state("failed" if self.error else "waiting", f"{self.kind} {self.status}")
             return render_card(blocks.heading(title), blocks.small(shorten(self.error, MAX_ERROR_LENGTH)))
         html = render_progress(self.running.progress)
         if self.is_over:
             html += render_card(blocks.small(f"Their table, for a cell: {self.name}"))
-        return html
-
-    def find_best(self) -> Input | None:
-        """The input of the best run of a race that is over; None if there is none."""
-        if not self.is_race or self.running is None or not self.is_over:
-            return None
-        best: Input | None = self.running.best  # One, because a form keeps one.
-        return best
+        best = self.running.best_row if self.is_race and self.is_over else None
+        return html if best is None else html + run_figure(session.library(best.attrs["reelbook"]["library"]).run(best))
 
     def act(self, what: str, form: Form, content: Mapping[str, Any]) -> dict[str, Any]:
         """Pause, resume or cancel it, or use its best values."""
         if what == "best":
-            form.fill(self.find_best())
+            form.fill(self.running.best)
             return {"words": "The form has these values now."}
         self.is_cancelled = self.is_cancelled or what == "cancel"
         getattr(self.running, what)()
