@@ -1,9 +1,10 @@
-"""A form beside the same fields as ipywidgets that somebody wrote by hand: 17 of text-to-video, made in real kernels.
+"""A form beside the same fields in other widgets: 17 of text-to-video, made in real kernels.
 
     PYTHONPATH=. .venv/bin/python tests/bench/forms.py [--rounds 5] [--count 20]
 
 Each has a kernel of its own; they are measured by turns, and medians are shown. Ours is connected to the embedded service
-all the time.
+all the time. The peers are ipywidgets that somebody wrote by hand, and ipyautoui and magicgui where they are installed:
+`pip install ipyautoui magicgui`, in an environment of their own, because they bring extensions of Jupyter.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import json
 import statistics
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,11 @@ AS_QUICK = 1.0
 SUCH = {"style": {"description_width": "initial"}}
 OURS = "import reelbook as rb; client = rb.connect(); make = lambda: rb.form(rb.TextToVideo)"
 BY_HAND = "from tests.bench.forms import by_hand as make"
+PEERS = {
+    "ipyautoui": "from ipyautoui import AutoUi; import reelbook as rb; make = lambda: AutoUi(rb.TextToVideo)",
+    "magicgui": "from tests.bench.forms import by_magicgui as make",
+}
+"""What makes a widget of the same fields by itself, by the package that it needs."""
 MADE = """
 import json, time
 took = []
@@ -34,7 +41,7 @@ for _ in range({count}):
     began = time.perf_counter()
     widget = make()
     took.append(time.perf_counter() - began)
-    widget.close()
+    getattr(widget, "close", int)()
 print(json.dumps(took))
 """
 
@@ -72,26 +79,50 @@ def by_hand() -> Any:
     ])  # fmt: skip
 
 
+def by_magicgui() -> Any:
+    """The fields as magicgui makes them of their types."""
+    import magicgui
+    from magicgui.widgets import Container, create_widget
+
+    import reelbook as rb
+
+    magicgui.use_app("ipynb")
+    fields = rb.TextToVideo.model_fields.items()
+    return Container(
+        widgets=[
+            create_widget(name=name, annotation=field.annotation, value="" if field.is_required() else field.default)
+            for name, field in fields
+        ]
+    ).native
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description="Compare a form with other widgets for the same fields.")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--count", type=int, default=20)
     asked = options.parse_args()
-    took: dict[str, list[float]] = {OURS: [], BY_HAND: []}
+    ways = {"reelbook": OURS, "ipywidgets by hand": BY_HAND}
+    ways |= {name: code for name, code in PEERS.items() if find_spec(name)}
+    took: dict[str, list[float]] = {name: [] for name in ways}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         kernels = {}
-        for number, code in enumerate(took):
+        for name, code in ways.items():
             place = {"PYTHONPATH": str(ROOT), "REELBOOK_LIBRARY": str(folder / "library"), "REELBOOK_URL": ""}
-            kernels[code] = stack.enter_context(Kernel(folder / str(number), **place))
-            kernels[code].run(code)
-            kernels[code].run(MADE.format(count=1))  # Warm: what is imported once is nobody's.
+            kernels[name] = stack.enter_context(Kernel(folder / name, **place))
+            kernels[name].run(code)
+            kernels[name].run(MADE.format(count=1))  # Warm: what is imported once is nobody's.
         for _ in range(asked.rounds):
-            for code, kernel in kernels.items():
-                took[code] += json.loads(kernel.run(MADE.format(count=asked.count)).out)
-    ours, theirs = (1000 * statistics.median(times) for times in took.values())
-    what, peer = "time to make a form of 17 fields", "ipywidgets by hand"
-    return 0 if record(what, ours, AS_QUICK, unit="ms", peer=peer, theirs=theirs, ratio=ours / theirs) else 1
+            for name, kernel in kernels.items():
+                took[name] += json.loads(kernel.run(MADE.format(count=asked.count)).out)
+    ours, *others = (1000 * statistics.median(times) for times in took.values())
+    met = [
+        record(
+            "time to make a form of 17 fields", ours, AS_QUICK, unit="ms", peer=peer, theirs=theirs, ratio=ours / theirs
+        )
+        for peer, theirs in zip([*ways][1:], others, strict=True)
+    ]
+    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":
