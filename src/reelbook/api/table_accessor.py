@@ -216,9 +216,11 @@ class Reel:
         """
         from ..display.report.make_report import write_report
 
-        exported = self._export_report(parse_folder(path, "be the folder of a report")) if folder else {}
-        target = Path(path).expanduser() / "index.html" if folder else path
-        return write_report(self._table, target, title=title, views=views, ratings=ratings, exported=exported)
+        exported: dict[str, str] = {}
+        if folder:
+            place = parse_folder(path, "be the folder of a report")
+            path, exported = place / "index.html", self._export_report(place)
+        return write_report(self._table, path, title=title, views=views, ratings=ratings, exported=exported)
 
     def _export_report(self, folder: Path) -> dict[str, str]:
         """Export the files for a report in this folder, in place of those of an earlier one; returns their requests."""
