@@ -58,6 +58,18 @@ def test_importing_brings_nothing_heavy_along() -> None:
     assert {name for name in names if name.startswith("reelbook.")} == {"reelbook._version"}
 
 
+@pytest.mark.parametrize(
+    "code", ["rb.run, rb.start, rb.estimate(rb.TextToVideo(prompt='a boat'))", "rb.form(rb.TextToVideo)"]
+)
+def test_runs_and_forms_bring_no_tables_along(code: str) -> None:
+    """A form is made, and a run can be, without pandas and whatever else only tables, drawings and decoders need."""
+    code = f"import sys, reelbook as rb; {code}; print(*sys.modules)"
+    modules = {*in_a_fresh_python(code).stdout.split()}
+
+    assert "reelbook" in modules
+    assert not modules & {"pandas", "pyarrow", "numpy", "matplotlib", "av"}
+
+
 def test_importing_is_quiet() -> None:
     """The import starts no thread and reads no setting from the environment."""
     seen = json.loads(in_a_fresh_python(LOOK_AROUND).stdout)

@@ -27,7 +27,8 @@ from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
 from .storage.library_folder import find_library, library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
-from .transport.http import Key, get_pause
+from .transport.http import Key
+from .transport.pauses import get_pause
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell

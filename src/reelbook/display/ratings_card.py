@@ -11,8 +11,6 @@ from markupsafe import Markup
 
 from ..util.printable import format_count
 from .formatting import join_with_dots
-from .table_runs import group_runs
-from .tables.table_html import make_posters
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
@@ -58,6 +56,8 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str, str] =
     """
     if not rows:
         return Markup("")
+    from .tables.table_html import make_posters  # Here, because it brings pandas along.
+
     shown = rows[:MAX_ROWS]
     ends = [(_finite(row.low, row.score), _finite(row.high, row.score)) for row in shown]
     bottom = min(low for low, _ in ends)
@@ -129,6 +129,8 @@ def format_progress(counts: Counts, remaining: str) -> str:
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:
     """The clips in order: by their score; else by the mean of their stars, or the share of those who keep them."""
+    from .table_runs import group_runs  # Here, because it brings pandas along.
+
     table = ratings.source
     runs = {table.index[run.place]: run for group in group_runs(table) for run in group.entries}
 

@@ -10,8 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-import av
-
 from . import video_colours
 from .bounded_open import open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_first_frame, turn_size
@@ -19,6 +17,7 @@ from .video_colours import ColourSpace
 
 if TYPE_CHECKING:
     from av import Packet, VideoStream
+    from av.container import InputContainer
 
 NO_FRAME = -1
 """The number of a sample that is decoded, but cut off by the edit list."""
@@ -122,6 +121,8 @@ def read_frame_index(source: str | Path | bytes) -> FrameIndex | None:
     """The index of a clip, given by its path or its bytes; None for one that browsers do not decode, or a broken one."""
     try:
         if isinstance(source, bytes):
+            import av
+
             with av.open(io.BytesIO(source), "r", format="mp4") as container:
                 return _index(container, container.streams.video[0], io.BytesIO(source))
         with open_video(source, to_decode=False) as (container, stream), Path(source).open("rb") as file:
@@ -137,7 +138,7 @@ def read_uneven_times(path: str | Path) -> tuple[float, ...]:
     return () if index is None or index.is_even else tuple(round(time, 5) for time in index.times)
 
 
-def _index(container: av.container.InputContainer, stream: VideoStream, file: BinaryIO) -> FrameIndex | None:
+def _index(container: InputContainer, stream: VideoStream, file: BinaryIO) -> FrameIndex | None:
     codec = _format_codec(stream)
     if codec is None:
         return None

@@ -8,16 +8,16 @@ from contextlib import ExitStack
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
-
-import av
-from av import VideoCodecContext, VideoFrame, VideoStream
-from av.container import OutputContainer
+from typing import TYPE_CHECKING, cast
 
 from . import derived_cache, stills, video_colours
 from .bounded_open import is_video, open_video
 from .derived_cache import FileVersion, map_files
 from .stream_facts import get_display_size, read_rotation, read_timing
+
+if TYPE_CHECKING:
+    from av import VideoCodecContext, VideoFrame, VideoStream
+    from av.container import OutputContainer
 
 ENCODER = "libx264"
 """The encoder of clips, which every wheel of PyAV has; browsers play its output everywhere."""
@@ -57,6 +57,8 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
 
 @lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.
 def _encoded(file: FileVersion, longest: int, max_bytes: int, gop: int) -> bytes | None:
+    import av
+
     out = io.BytesIO()
     with open_video(file.path) as (source, clip), ExitStack() as stack:
         frames, rate = read_timing(source, clip)
@@ -68,7 +70,7 @@ def _encoded(file: FileVersion, longest: int, max_bytes: int, gop: int) -> bytes
         crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
         # PyAV's types know the stream's class only for a literal encoder name.
         options = _options(crf, max_bytes, max(frames / rate, Fraction(1)))
-        small = cast(VideoStream, target.add_stream(ENCODER, rate=rate, options=options))
+        small = cast("VideoStream", target.add_stream(ENCODER, rate=rate, options=options))
         _prepare(small.codec_context, box, gop)
         if rotation:
             # Not turned itself: a player turns it as it turns the original.

@@ -31,13 +31,13 @@ from ..storage.shelf import Shelf
 from ..storage.table import READ_COLUMNS, build_table, get_facts
 from ..transport import answers
 from ..transport.answers import Accepted
-from ..transport.downloader import DownloadedFile
-from ..transport.http import get_pause
+from ..transport.pauses import get_pause
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.data_address import is_data_address
 from ..util.printable import format_count, readable_id
 
 if TYPE_CHECKING:
+    from ..transport.downloader import DownloadedFile
     from .submit import ClientContext
 
 WAIT_SECONDS = 3600.0
@@ -445,6 +445,8 @@ class Run:
         sha256 = file.url.removeprefix(STORED_SCHEME)
         path = self.context.shelf.find(sha256) if sha256 != file.url else None
         if path is not None:
+            from ..transport.downloader import DownloadedFile  # Here, because it brings httpx along.
+
             marks = await asyncio.to_thread(read_marks, path)
             return DownloadedFile(sha256, path, path.stat().st_size, file.content_type or "", str(marks))
         return await self.context.downloader.download(file, self.request_id)

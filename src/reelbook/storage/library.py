@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
 from ..util.printable import format_count, format_line, format_size
@@ -26,6 +24,9 @@ from .select_runs import Which, filter_rows, find_table, select_runs, usage_erro
 from .shelf import SHA256, Shelf
 from .table import INDEX_NAME, READ_COLUMNS, build_table, parse_text
 from .tidy import adopt_library, prune_files, verify_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MAX_LETTERS = 60
 ADVICE = (
@@ -71,6 +72,8 @@ class Library:
 
     def summary(self) -> pd.DataFrame:
         """One row per status: the number of runs, their actual or possible credits, and how many of those are estimates."""
+        import pandas as pd
+
         columns = "stage, count(*), coalesce(sum(credits), 0), coalesce(sum(credits > 0 AND charged IS NULL), 0)"
         rows = [(STATUSES_BY_STAGE[stage].value, *sums) for stage, *sums in self._select(columns, "1 GROUP BY stage")]
         frame = pd.DataFrame(rows, columns=["status", "runs", "credits", "estimated"])

@@ -7,10 +7,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import pyarrow as pa
 from pydantic_core import from_json
 
 from ..models.base import Input
@@ -21,6 +19,9 @@ from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
 from .ledger.transitions import Entry
 from .run_status import STATUSES, STATUSES_BY_STAGE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
@@ -56,6 +57,8 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
     >>> len(frame), frame.index.name, list(frame.columns)[:4]
     (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
     """
+    import pandas as pd
+
     # A library that adopted another has older runs with larger numbers.
     rows = sorted(rows, key=lambda row: row[READ_COLUMNS.index("created")])
     made, read = make_run_columns(rows, paths), _transpose(rows)
@@ -74,6 +77,8 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
 
 def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, str]) -> dict[str, Any]:
     """The columns of what runs have returned, then `LAST_COLUMNS`; a row that is None is missing in all of them."""
+    import pandas as pd
+
     read = _transpose([row or [None] * len(READ_COLUMNS) for row in rows])
     outputs = {name: build_column(values) for name, values in _read_outputs(read["output"]).items()}
     videos, pictures, read["marks"] = _read_files(read["media"], paths)
@@ -99,6 +104,8 @@ def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, s
 
 def assemble_table(columns: Mapping[str, Any], first: Iterable[str], index: pd.Index[Any]) -> pd.DataFrame:
     """A table of runs with these columns, which begins with those in `first`, and with the accessor `reel`."""
+    import pandas as pd
+
     registry.find("Reel")  # Its module registers the accessor.
     names = dict.fromkeys([*(name for name in first if name in columns), *columns])
     frame = pd.DataFrame({name: columns[name] for name in names}, copy=False)
@@ -217,6 +224,9 @@ def build_column(values: Sequence[Any], kind: str = "") -> pd.Series[Any]:
     >>> list(build_column([["a"], None])), list(build_column([7, "x", None]))
     ([['a'], None], ['7', 'x', <NA>])
     """
+    import pandas as pd
+    import pyarrow as pa
+
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
         return pd.Series([None] * len(values), dtype=DTYPES.get(kind, "object"))

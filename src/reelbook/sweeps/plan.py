@@ -15,8 +15,6 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-import numpy as np
-
 from ..current import session
 from ..errors import Interrupted, InvalidInput
 from ..models.base import Input
@@ -142,6 +140,8 @@ class Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, Integral):
             return self.rows[place]
+        import numpy as np
+
         numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
         return self._with_rows(self.rows[number] for number in numbers)
 
@@ -443,6 +443,8 @@ def spread_rows(plan: Plan) -> list[Row]:
 
     Greedy: the next run is the one whose values, and pairs of values, were used least so far.
     """
+    import numpy as np
+
     rows = [row for row in plan if row.input is not None]
     columns: list[list[Hashable]] = [[row.take for row in rows]]
     columns += [[value_key(row[name]) for row in rows] for name in plan.columns]

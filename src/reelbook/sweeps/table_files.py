@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import ReelbookError
 
 if TYPE_CHECKING:
@@ -19,6 +17,8 @@ VIDEO, IMAGES = "output_video", "output_images"
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     """The files of each row, in the order of the output."""
+    import numpy as np
+
     columns = [column for name in (VIDEO, IMAGES) if (column := find_column(table, name)) is not None]
     if not columns:
         raise ReelbookError(

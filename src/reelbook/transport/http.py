@@ -9,7 +9,6 @@ import asyncio
 import base64
 import json
 import logging
-import random
 import socket
 import ssl
 import time
@@ -25,14 +24,15 @@ import httpx
 from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
 from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
+from .pauses import get_pause
 
 MAX_FREE_CALLS, MAX_PAID, MAX_PAID_REPEATABLE = 8, 4, 32
 """Concurrent calls; few paid ones without an idempotency key, where each lost response may be lost money."""
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-MAX_RETRY_AFTER_SECONDS, MIN_SECRET_LENGTH = 60.0, 8
-"""How far a Retry-After is respected. Shorter keys may be ordinary words, and are not removed from what a service answers."""
+MIN_SECRET_LENGTH = 8
+"""Shorter keys may be ordinary words, and are not removed from what a service answers."""
 
 HEADERS = {
     "accept": "application/json, */*;q=0.5",
@@ -123,14 +123,6 @@ class RetryPolicy:
     """Maximum of the first pause; doubled for each further one."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
-
-
-def get_pause(failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0) -> float:
-    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for."""
-    # Random, so that many clients that failed together do not retry together.
-    pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
-    asked = error.facts.get("retry_after", 0.0) if isinstance(error, ServiceError) else 0.0
-    return min(float(asked), MAX_RETRY_AFTER_SECONDS) + pause
 
 
 class Http:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -23,7 +23,9 @@ from ..models.images import Image, NotAPicture
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
 from ..util.printable import suggest
-from .service_calls import ServiceCalls
+
+if TYPE_CHECKING:
+    from .service_calls import ServiceCalls
 
 Loc = tuple[str | int, ...]
 

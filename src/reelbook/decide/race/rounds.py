@@ -19,9 +19,9 @@ from ...sweeps.options import RunOptions
 from ...sweeps.plan import Plan, Row, spread_rows
 from ...sweeps.plan_summary import find_prices
 from ...sweeps.progress import CALL_SECONDS, RunName, count_credits, find_rows, has_result, make_budget_scope, name_rows
-from ...sweeps.tables import make_stored_table
 from ...util.background_loop import background
 from ..posterior import choose
+from .sentences import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 2
 """The number of runs without a score after which a setting is given up."""
-MIN_LEADER_RUNS = 2
-"""Runs that the leading setting needs before a race may stop because it is sure."""
 Fits = Callable[[list[Row], Row], bool]
 """Whether a row fits in the budget after others of the round."""
 
@@ -219,6 +217,8 @@ class RaceRuns:
 
     def make_table(self, rows: Sequence[Row]) -> pd.DataFrame:
         """The table of these rows in their current state, numbered from 0."""
+        from ...sweeps.tables import make_stored_table  # Here, because it brings pandas along.
+
         return make_stored_table(self._make_plan(rows), self._context)
 
     def _make_plan(self, rows: Sequence[Row]) -> Plan:

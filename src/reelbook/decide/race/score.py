@@ -14,7 +14,6 @@ import numpy as np
 
 from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
-from ...sweeps.tables import RUN_COLUMNS
 from ...util.missing_values import is_missing
 from ...util.printable import suggest
 from ..posterior import Belief, learn_pairs, learn_values
@@ -212,6 +211,8 @@ def make_score(by: Any, plan: Plan) -> Score:
 
 
 def _check(measure: Any, plan: Plan) -> Measure:
+    from ...sweeps.tables import RUN_COLUMNS  # Here, because it brings pandas along.
+
     if callable(measure) and not isinstance(measure, type):
         return measure  # type: ignore[no-any-return]
     if not isinstance(measure, str):

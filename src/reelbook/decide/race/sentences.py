@@ -9,10 +9,11 @@ from typing import Any
 
 from ...models.problems import format_literal
 from ...util.printable import format_count
-from .rounds import MIN_LEADER_RUNS
 
 RIVAL_CHANCE = 0.05
 """Settings with this chance at least to be the best are counted as rivals of the one in front."""
+MIN_LEADER_RUNS = 2
+"""Runs that the leading setting needs before a race may stop because it is sure."""
 MAX_ERROR_LENGTH = 240
 
 

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 from ...display.formatting import format_credits
 from ...display.sweep_panel import plan_card
 from ...errors import ReelbookError
-from ...media.measuring.metrics import METRICS
 from ...models.base import Input
 from ...models.catalog import Estimate, find_endpoint
 from ...storage.run_identity import make_price_key
 from ...sweeps.plan import spread_rows, sweep
 from ...sweeps.plan_summary import has_exact_prices
+from ...sweeps.progress import Known, find_known
 from ..notebook import is_jupyter_server
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...sweeps.plan import Plan
-    from ...sweeps.progress import Known
 
 NO_PRICE = "The price of these runs is unknown, so no amount limits them here. In code, price=… says the most that one may cost."
 OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
@@ -83,8 +82,6 @@ class PlanPreview:
 
 def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]]) -> PlanPreview:
     """A plan with its prices, by the service if connected."""
-    from ...sweeps.progress import find_known  # Here, because it brings pandas along.
-
     plan = sweep(base, **axes)
     balance = None
     if session.current is not None:
@@ -161,6 +158,8 @@ def list_measures(base: Input) -> list[dict[str, str]]:
     >>> [measure["value"] for measure in list_measures(TextToVideo(prompt="a boat"))[:3]]
     ['sharpness', 'brightness', '-brightness']
     """
+    from ...media.measuring.metrics import METRICS  # Here, because it brings NumPy along.
+
     endpoint = find_endpoint(base.endpoint_id)
     is_still = endpoint is not None and "video" not in endpoint.output.model_fields
     # A page of another kind finds no widget that is not in a cell, as the judge's.
