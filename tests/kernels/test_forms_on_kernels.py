@@ -44,7 +44,7 @@ class Place:
 
 
 PLACES = [
-    Place("7.4"),
+    Place("7.4", blocks=True),
     Place("7.4", threads=False),
     Place("7.3", blocks=True),
     Place("7.3", threads=False, awaits=False),
@@ -314,10 +314,11 @@ def test_a_late_edit_does_not_undo_a_newer_one(place: Place, notebook: Notebook,
 @places(*[place for place in PLACES if place.has_threads])
 def test_an_edit_that_was_overtaken_does_not_undo_a_newer_one(notebook: Notebook, page: Page) -> None:
     """One edit waits behind a cell that blocks, the next one is handled on the page's own thread: the next one stays."""
+    thread = page.thread
     with cell_that_waits(notebook, "blocking"):
+        page.thread = None
         page.edit("prompt", "overtaken")
-        # ipykernel 7.4 takes the messages of a widget to the thread that spoke for it last, whatever the page says.
-        notebook.ended(notebook.start("form.edit('seed', 9)", thread=page.thread))
+        page.thread = thread
         page.edit("prompt", "newest")
         page.answered()
 

@@ -34,7 +34,7 @@ from ..media.previews import get_preview, make_preview
 from ..sweeps.table_files import get_group, get_ticked, tick
 from ..util.notebook import get_kernel_shell
 from .json_values import sendable
-from .notebook import forget_reply_thread, is_jupyter_server, is_page_attached
+from .notebook import is_jupyter_server, is_page_attached, keep_page_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +159,11 @@ class Link(anywidget.AnyWidget):
         self.is_closed = False
         self.on_msg(self._on_message)
 
+    def open(self) -> None:
+        """Connect it with its page."""
+        super().open()
+        keep_page_thread(self)
+
     def set_files(self, files: Sequence[Sequence[str]]) -> None:
         """Replace the files of all rows, for a table that grows."""
         self._files = [tuple(paths) for paths in files]
@@ -268,10 +273,6 @@ class Link(anywidget.AnyWidget):
     def _get_name(self, path: str) -> str:
         """What a file is called in messages to the page."""
         return path
-
-    def _send(self, msg: Any, buffers: Any = None) -> None:
-        super()._send(msg, buffers)
-        forget_reply_thread(self)
 
 
 def _format_error(error: Exception) -> str:

@@ -47,9 +47,9 @@ def find_variable_name(value: Any) -> str | None:
     return next(iter([*plain, *filter(_OUTPUT.fullmatch, own)]), None)
 
 
-def forget_reply_thread(widget: Any) -> None:
-    """Handle the page's messages to a widget on the default thread.
+def keep_page_thread(widget: Any) -> None:
+    """Handle the page's messages to a widget on the thread that the page asks for.
 
-    ipykernel 7.4 remembers the thread that last sent on a comm and dispatches the page's messages there, even after it has ended.
+    ipykernel 7.4 would dispatch them to the thread that last sent on the comm, even after it has ended.
     """
-    getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+    widget.comm._reply_subshell_for = None

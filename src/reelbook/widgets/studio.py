@@ -29,7 +29,6 @@ from .forms.form import Form
 from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
 from .link import NewestOnly, ScriptLink
-from .notebook import forget_reply_thread
 
 if TYPE_CHECKING:
     from ..current import Session
@@ -463,10 +462,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _snapshot(self) -> dict[str, Any]:
         """The MIME bundle of the static picture; by its mark, the studio finds and hides it."""
         return self._form.make_snapshot(self._entries, mark=self._head.twin, note=self._head.cost)
-
-    def _send(self, msg: Any, buffers: Any = None) -> None:
-        super()._send(msg, buffers)
-        forget_reply_thread(self)
 
 
 def _copy_fields(before: Form, form: Form) -> list[str]:
