@@ -233,8 +233,10 @@ def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook
 @places(*[place for place in PLACES if place.awaits])
 def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook, page: Page) -> None:
     """The cell awaits the very run that the page cancels: it goes on at once, and learns why."""
+    page.edit(LONG, True)
+    page.answered()
     run = started(page)
-    request = notebook.value("form.runs and client.start(form.value).request_id")
+    request = notebook.value("form.runs[-1].request_id")
     cell = notebook.start(
         f"try:\n    heard = repr(await rb.attach({request!r}, model=rb.TextToVideo.endpoint_id))\n"
         "except rb.RunCancelled:\n    heard = 'cancelled'"
@@ -245,7 +247,7 @@ def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook
     page.send({"do": "act", "run": run["key"], "what": "cancel"})
 
     notebook.ended(cell)
-    assert notebook.value("heard") == "cancelled"
+    assert notebook.value("heard") == "cancelled", f"{page.said} {page.model['records']} {notebook.complaints}"
     cancelled(page, run["key"])
 
 
