@@ -37,7 +37,7 @@ GREYS = """async ([root, frame]) => {
   const grey = share => views[0].context.getImageData(Math.round(canvas.width * share), row, 1, 1).data[0];
   return [grey(0.3), grey(0.7)];
 }"""
-HASH = "[...document.querySelectorAll('details[open]')].map(fold => fold.id)"
+HASH = "[...document.querySelectorAll('details[open] > .rb-recipe')].map(recipe => recipe.id)"
 
 
 def table_of(folder: Path, *, seeds: int = 4) -> pd.DataFrame:

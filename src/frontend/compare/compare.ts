@@ -106,12 +106,10 @@ export class CompareViewer {
       by = clock.by;
     });
     new ResizeObserver(() => this.#measure()).observe(this.stage);
-    watchSight(this.stage, (isInView) => this.#see(isInView));
-  }
-
-  #see(isInView: boolean) {
-    this.#isInView = isInView;
-    this.#arrange();
+    watchSight(this.stage, (isInView) => {
+      this.#isInView = isInView;
+      this.#arrange();
+    });
   }
 
   #setMode(mode: Mode) {
@@ -175,12 +173,6 @@ export class CompareViewer {
   #draw() {
     cancelAnimationFrame(this.#request);
     this.#request = 0;
-    this.#place();
-    this.#compose();
-  }
-
-  /** Zoom, pan and the line of the wipe. */
-  #place() {
     const { scale, origin, isFitted } = this.camera;
     for (const { canvas } of this.views) {
       canvas.style.transform = `translate(${origin[0]}px, ${origin[1]}px) scale(${scale})`;
@@ -188,6 +180,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
+    this.#compose();
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
@@ -265,11 +258,7 @@ export class CompareViewer {
 
   #onKey(event: KeyboardEvent) {
     if (isWriting(event)) return;
-    const next = (side: number) => () => {
-      const place = (this.pair[side] + 1) % this.items.length;
-      const isOther = this.items.length > 2 && place === this.pair[1 - side];
-      this.#use(side, isOther ? (place + 1) % this.items.length : place);
-    };
+    const next = (side: number) => () => this.#use(side, (this.pair[side] + 1) % this.items.length);
     answerKey(event, { ...this.camera.keys, a: next(0), b: next(1) });
   }
 }

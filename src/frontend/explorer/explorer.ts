@@ -192,7 +192,7 @@ function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null): (wor
   const still = clock
     ? action("Save still", "still", "This frame in its full size, as a PNG", saySaved)
     : action("Save", "still", "A copy of the file, with how it was made", saySaved);
-  const range = action("Save clip", "clip", "", saySaved);
+  const range = action("Save clip", "clip", "As an MP4: all of it, or exactly the frames between [ and ]", saySaved);
   const gif = action("Save GIF", "gif", "Exactly the frames of the range, as an endless GIF", saySaved);
   const label = clock ? "Use this frame" : "Use this picture";
   const use = action(label, "use", "As the picture of any field that takes one", sayUse);
@@ -200,9 +200,6 @@ function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null): (wor
     const [first, last] = clock.range ?? [0, clock.frames - 1];
     const count = last - first + 1;
     range.textContent = clock.range ? `Save range · ${count} ${count === 1 ? "frame" : "frames"}` : "Save clip";
-    range.title = clock.range
-      ? `Exactly the frames ${first + 1} to ${last + 1}, as an MP4`
-      : "The entire clip; set a range with [ and ] or with the handles";
     range.disabled = gif.disabled = clock.range !== null && count === 1;
   });
 

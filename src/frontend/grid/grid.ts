@@ -123,12 +123,7 @@ export class Grid {
     name?.replaceWith(button(name.textContent ?? "", () => this.#enlarge(row), large));
     const label = `Select ${this.runs.get(row)?.run.label || `row ${row}`}`;
     const pick = { type: "checkbox", class: "rb-pick", hidden: "", "aria-label": label };
-    figure.querySelector("figcaption")?.prepend(made("input", { ...pick, onchange: () => this.#pick(row) }));
-  }
-
-  #pick(row: number) {
-    this.#picked.toggle(row);
-    this.#drawPicks();
+    figure.querySelector("figcaption")?.prepend(made("input", { ...pick, onchange: () => this.#picked.toggle(row) }));
   }
 
   #drawPicks() {

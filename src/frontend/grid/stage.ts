@@ -83,14 +83,10 @@ export class Stage {
       });
       return made("div", { class: "rb-axis" }, made("bdi", {}, name), output, input);
     });
-    // Runs that no axis tells apart.
-    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) {
-      const runs = group.runs.map(({ row, name }): [number, string] => [row, name]);
-      const list = choose("run", runs, this.#row, (row) => this.open(Number(row)));
-      this.#updates.push(({ row }) => (list.value = String(row)));
-      fields.push(made("div", { class: "rb-axis" }, "run", list));
-    }
-    this.#axes.replaceChildren(...fields);
+    const runs = group.runs.map(({ row, name }): [number, string] => [row, name]);
+    const list = choose("run", runs, this.#row, (row) => this.open(Number(row)));
+    this.#updates.push(({ row }) => (list.value = String(row)));
+    this.#axes.replaceChildren(...fields, made("div", { class: "rb-axis" }, "run", list));
   }
 
   /** Have the original decoded as well; where it cannot be, the copy stays. */

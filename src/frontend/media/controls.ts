@@ -1,6 +1,6 @@
 /** The one bar of buttons below clips, and the keys of all players. */
 
-import { answerKey, button, choose, isWriting, made, shaped } from "../page/element.ts";
+import { answerKey, button, choose, isWriting, made } from "../page/element.ts";
 import type { Clock } from "./clock.ts";
 
 /** The list that the question mark shows. */
@@ -92,8 +92,10 @@ export function buttons(root: HTMLElement, clock: Clock, more = "") {
 }
 
 function icon(name: keyof typeof ICONS, kind = "") {
-  const attributes = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: kind };
-  return shaped("svg", attributes, shaped("path", { d: ICONS[name] }));
+  const { content } = Object.assign(document.createElement("template"), {
+    innerHTML: `<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="${kind}"><path d="${ICONS[name]}"/></svg>`,
+  });
+  return content;
 }
 
 /** Only while the focus is inside, and none with Ctrl, Alt or Meta. @param more Keys of one player alone. */

@@ -51,7 +51,6 @@ export class FrameStore {
   #slots: Slot[] = Array.from({ length: DECODERS }, () => {
     return { decoder: null, name: "", isBusy: false, take: (frame) => frame.close(), fail: () => {} };
   });
-  #count = 0;
   /** Clips that wait for a decoder. */
   #waiting: Set<Frames> = new Set();
 
@@ -82,10 +81,6 @@ export class FrameStore {
   release(clip: Frames) {
     this.#waiting.delete(clip);
     for (const name of [...this.#held.keys()]) if (name.startsWith(`${clip.id}/`)) this.#drop(name);
-  }
-
-  nextId() {
-    return ++this.#count;
   }
 
   /** Decode what a clip wants as soon as a decoder is free; what is waited for comes before what may be wanted soon. */
@@ -121,7 +116,7 @@ export class FrameStore {
 
 /** The frames of one clip. */
 export class Frames {
-  readonly id = this.store.nextId();
+  readonly id = Math.random(); // Clips of other scripts on the page are in the store, too.
   /** Those of one frame; known better when the first is decoded. */
   frameBytes = Math.ceil(this.index.size[0] * this.index.size[1] * 1.5);
   numbers: number[] = this.index.numbers ?? this.index.lengths.map((_, place) => place);

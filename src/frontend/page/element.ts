@@ -17,14 +17,6 @@ export function made<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A part of a drawing. */
-export function shaped(tag: string, attributes: Record<string, string | number>, ...children: Element[]): any {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
 /** A button that does something. */
 export function button(
   words: string | Node,

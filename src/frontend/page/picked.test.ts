@@ -24,7 +24,7 @@ test("rows picked in one display are picked in all of its group, and sent to its
     ["plot", [1, 3]],
     ["table", [1]],
   ]);
-  expect(changed).toHaveBeenCalledTimes(3);
+  expect(changed).toHaveBeenCalledTimes(6);
   expect([...new Picked({ key: "later", group: "boats" }, changed).rows]).toEqual([1]);
 });
 

@@ -16,8 +16,11 @@ export class Picked {
   readonly group: string;
   rows: Set<number>;
 
-  /** @param changed Called when another display or the kernel changed them. */
-  constructor({ key = "", group = "" }: { key?: string; group?: string }, changed: () => void) {
+  /** @param changed Called whenever they change, here, in another display, or in the kernel. */
+  constructor(
+    { key = "", group = "" }: { key?: string; group?: string },
+    readonly changed: () => void,
+  ) {
     this.key = key;
     this.group = group || key;
     this.rows = new Set(groups.get(this.group));
@@ -33,7 +36,6 @@ export class Picked {
       this.isListening = true;
       // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
       this.#share(groups.get(this.group) ?? detail.rows);
-      changed();
     });
     // The kernel's view may have been created before this display.
     if (key) queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key } })));
@@ -55,6 +57,7 @@ export class Picked {
   #share(rows: Iterable<number>) {
     const sorted = [...new Set(rows)].sort((a, b) => a - b);
     this.rows = new Set(sorted);
+    this.changed();
     if (!this.group) return;
     groups.set(this.group, sorted);
     dispatchEvent(new CustomEvent("reelbook:picked", { detail: { group: this.group, rows: sorted, by: this } }));

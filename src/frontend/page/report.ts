@@ -1,6 +1,6 @@
 /**
- * The script of a report, apart from its viewers: opens a run's recipe, copies code, and gives table, plots and comparisons
- * the files that the page has, each once.
+ * The script of a report, apart from its viewers: copies code, and gives table, plots and comparisons the files that the page
+ * has, each once.
  */
 
 import "../compare/compare.ts";
@@ -10,14 +10,6 @@ import "../table/table.ts";
 import type { Grid } from "../grid/grid.ts";
 import { sourceOf } from "../media/clip.ts";
 import { copyText } from "./copy.ts";
-
-/** Open the fold that the address names. */
-function unfold() {
-  const fold = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!(fold instanceof HTMLDetailsElement)) return;
-  fold.open = true;
-  fold.scrollIntoView({ block: "nearest" });
-}
 
 addEventListener("reelbook:want", (event) => {
   const { key, row, place, answer } = (event as CustomEvent).detail;
@@ -38,8 +30,6 @@ addEventListener("reelbook:is", (event) => {
 if (document.querySelector("[data-rb-plot]"))
   dispatchEvent(new CustomEvent("reelbook:listens", { detail: { group: "report", rows: [] } }));
 
-addEventListener("hashchange", unfold);
-unfold();
 for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
   button.hidden = false;
   const code = button.parentElement?.querySelector("code") as HTMLElement;

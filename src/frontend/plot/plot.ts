@@ -35,7 +35,7 @@ class Plot {
   #points = this.#rows.map((row) => this.#drawing.querySelector(`.rb-points use[data-row="${row}"]`) as SVGElement);
   #current = 0;
   #opened: number | null = null;
-  #shown: number | null = null; // The point of the card.
+  #shown = -1; // The point of the card, if there is one.
   #picked = new Picked(this.payload, () => this.#mark());
   #count = made("span", { role: "status" });
   /** Screen readers get the same words from the point. */
@@ -58,10 +58,10 @@ class Plot {
     root.append(this.#stage);
     // Not of the drawing, which would become a stop of the keyboard itself.
     this.#stack.addEventListener("focusin", ({ target }) => this.#showCard(this.#points.indexOf(target as SVGElement)));
-    this.#stack.addEventListener("focusout", () => this.#hideCard());
+    this.#stack.addEventListener("focusout", () => this.#showCard(-1));
     this.#drawing.addEventListener("click", (event) => this.#click(event as PointerEvent));
     this.#drawing.addEventListener("pointermove", (event) => this.#showCard(this.#nearest(event)));
-    this.#drawing.addEventListener("pointerleave", () => this.#hideCard());
+    this.#drawing.addEventListener("pointerleave", () => this.#showCard(-1));
     root.addEventListener("keydown", (event) => this.#key(event));
     this.#mark();
   }
@@ -100,22 +100,17 @@ class Plot {
     return words.join(" · ") || `row ${this.#rows[point]}`;
   }
 
-  #hideCard() {
-    this.#card.hidden = true;
-    this.#shown = null;
-  }
-
   #showCard(point: number) {
-    if (point < 0) return this.#hideCard();
     if (this.#shown === point) return;
     this.#shown = point;
+    this.#card.hidden = point < 0;
+    if (point < 0) return;
     const term = (tag: "dt" | "dd", words: string) => made(tag, {}, made("bdi", {}, words));
     const lines = this.#describe(point).flatMap(({ name, words }) => [term("dt", name), term("dd", words)]);
     const [width, height] = this.posters.sizeOf(point);
     const style = `width:${width}px;height:${height}px`;
     const poster = made("span", { class: "rb-poster", style }, ...this.posters.picture(point));
     this.#card.replaceChildren(...(this.#files[point]?.length ? [poster] : []), made("dl", {}, ...lines));
-    this.#card.hidden = false;
     // On the other side of the drawing.
     this.#card.dataset.side = this.#places[point][0] > this.#drawing.viewBox.baseVal.width / 2 ? "left" : "right";
   }
@@ -123,20 +118,14 @@ class Plot {
   #click(event: PointerEvent) {
     const point = this.#nearest(event);
     const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
-    if (point < 0) return isMore ? undefined : this.#pick([]);
+    if (point < 0) return isMore ? undefined : this.#picked.set([]);
     this.#goTo(point);
     if (isMore) this.#toggle(point);
     else this.open(point);
   }
 
-  #pick(rows: Iterable<number>) {
-    this.#picked.set(rows);
-    this.#mark();
-  }
-
   #toggle(point: number) {
     this.#picked.toggle(this.#rows[point]);
-    this.#mark();
   }
 
   /** Draw which points are selected, and say how many. */
@@ -172,8 +161,8 @@ class Plot {
     event.stopPropagation();
     if (event.key === "Escape") {
       if (this.#opened !== null) this.close();
-      else if (this.#shown !== null) this.#hideCard();
-      else if (this.#picked.rows.size) this.#pick([]);
+      else if (this.#shown >= 0) this.#showCard(-1);
+      else if (this.#picked.rows.size) this.#picked.set([]);
     } else if (event.target === this.#points[this.#current])
       answerKey(event, {
         ArrowRight: () => this.#step(1),
@@ -187,7 +176,7 @@ class Plot {
 
   /** Play the files of a run below the plot. */
   open(point: number) {
-    this.#hideCard();
+    this.#showCard(-1);
     this.#opened = point;
     const files = this.#files[point] ?? [];
     const line = this.#lineOf(point);

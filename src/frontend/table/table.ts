@@ -275,7 +275,6 @@ class Table {
     const ticked = new Set(this.#picked.rows);
     for (const row of rows) isOn ? ticked.add(row) : ticked.delete(row);
     this.#picked.set(ticked);
-    this.#mark();
   }
 
   #save() {
