@@ -24,11 +24,10 @@ from .runs.submit import ClientContext, Submission
 from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger, translate_errors
-from .storage.library import Library
 from .storage.library_folder import find_library, library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
+from .transport.answers import get_pause
 from .transport.http import Key
-from .transport.pauses import get_pause
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell
@@ -36,6 +35,8 @@ from .util.printable import readable_id
 
 if TYPE_CHECKING:
     from reelbook_service.embedded import Embedded
+
+    from .storage.library import Library
 
 CALL_SECONDS = 120.0
 BUSY_SECONDS = 30.0
@@ -346,6 +347,8 @@ def check_input(request: Any) -> Input:
 
 def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
     """The library in a folder, else the client's, else the default one; the client is used for its own library only."""
+    from .storage.library import Library  # Here, because it brings pandas along.
+
     usual = client.library if client else library_folder()
     path = _find_folder(parse_folder(folder)) if folder else usual
     if client is not None and client.library == path:

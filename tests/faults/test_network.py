@@ -24,7 +24,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs.submit import Submission
-from reelbook.transport import answers, downloader, http, pauses
+from reelbook.transport import answers, downloader, http
 from reelbook.transport.http import RetryPolicy
 from reelbook.util.background_loop import background
 from reelbook_service.accounts import NewAccount
@@ -70,7 +70,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(answers, "RESULT_SECONDS", 4.0)
-    monkeypatch.setattr(pauses, "MAX_RETRY_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(answers, "MAX_RETRY_AFTER_SECONDS", 0.1)
 
 
 def clip(number: int) -> rb.ImagesToVideo:

@@ -30,8 +30,7 @@ from ..storage.run_status import get_end_status
 from ..storage.shelf import Shelf
 from ..storage.table import READ_COLUMNS, build_table, get_facts
 from ..transport import answers
-from ..transport.answers import Accepted
-from ..transport.pauses import get_pause
+from ..transport.answers import Accepted, get_pause
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.data_address import is_data_address
 from ..util.printable import format_count, readable_id

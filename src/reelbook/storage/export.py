@@ -8,20 +8,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ..errors import ReelbookError
 from ..media.bounded_open import read_picture_size
 from ..media.file_names import is_resize, make_file_name, slug
 from ..media.metadata.provenance import write, write_sidecar
-from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .shelf import Shelf, hash_file
 from .table import INDEX_NAME, format_json, get_facts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CSV_NAME = "runs.csv"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -95,8 +93,6 @@ def _copy(source: Path, folder: Path, stem: str, facts: Mapping[str, Any], earli
 
 def read_exported(folder: Path) -> dict[str, str]:
     """The request of each file that an earlier export made here, by its name."""
-    import pandas as pd
-
     try:
         table = pd.read_csv(folder / CSV_NAME, dtype=str, keep_default_na=False)
         return {
@@ -118,4 +114,4 @@ def _format_cell(value: Any) -> Any:
         value = format_json(value)
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) else value
-    return "" if is_missing(value) else value.isoformat() if isinstance(value, datetime) else value
+    return "" if pd.isna(value) else value.isoformat() if isinstance(value, datetime) else value

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ..errors import ReelbookError
 from ..util.printable import format_count, format_line, format_size
@@ -19,14 +21,11 @@ from .ledger import transitions, writer
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import find_library, parse_folder
-from .run_status import STATUSES_BY_STAGE, RunStatus
+from .run_status import STATUSES_BY_STAGE
 from .select_runs import Which, filter_rows, find_table, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table import INDEX_NAME, READ_COLUMNS, build_table, parse_text
 from .tidy import adopt_library, prune_files, verify_files
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MAX_LETTERS = 60
 ADVICE = (
@@ -72,8 +71,6 @@ class Library:
 
     def summary(self) -> pd.DataFrame:
         """One row per status: the number of runs, their actual or possible credits, and how many of those are estimates."""
-        import pandas as pd
-
         columns = "stage, count(*), coalesce(sum(credits), 0), coalesce(sum(credits > 0 AND charged IS NULL), 0)"
         rows = [(STATUSES_BY_STAGE[stage].value, *sums) for stage, *sums in self._select(columns, "1 GROUP BY stage")]
         frame = pd.DataFrame(rows, columns=["status", "runs", "credits", "estimated"])
@@ -127,11 +124,8 @@ class Library:
             )
         entry = entries[0]
         if entry is None or entry.request_id is None:
-            status = STATUSES_BY_STAGE[entry.stage] if entry else RunStatus.NOT_STARTED
-            todo = "" if status == RunStatus.UNCERTAIN else "Run the same again to send it; "
             raise ReelbookError(
-                f"There is no run to look at: it is {status}, and no service is known to have accepted it. "
-                f"{todo}rb.library().uncertain lists what may have been paid for."
+                "No service is known to have accepted this run. rb.library().uncertain lists what may have been paid for."
             )
         return self._build_runs([entry])[0]
 

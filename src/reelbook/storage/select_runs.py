@@ -7,7 +7,9 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..util.missing_values import is_missing
@@ -15,9 +17,6 @@ from ..util.printable import suggest
 from .ledger.transitions import Entry
 from .run_status import STATUSES, RunStatus
 from .table import INDEX_NAME
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a list of any of these, or None for all."""
@@ -29,13 +28,10 @@ Which = Any
 def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
     """The rows whose fields all match: text anywhere in the field, other values by equality, a list if any entry does.
 
-    >>> import pandas as pd
     >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
     >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
-    import pandas as pd
-
     names = [str(name) for name in frame.columns]
     for name, value in fields.items():
         # An empty result would suggest that there are no such runs.
@@ -51,8 +47,6 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
 
 def _match(cells: pd.Series[Any], wanted: Any) -> pd.Series[Any]:
     """Which cells have a value; a text may be a part of theirs."""
-    import pandas as pd
-
     if wanted is None or wanted is pd.NA:
         return cells.isna()
     if isinstance(wanted, str):
@@ -95,8 +89,6 @@ def usage_error(sentence: str) -> InvalidInput:
 
 def find_table(which: Which) -> pd.DataFrame | None:
     """The table of a frame, `table.reel`, a job or a library, or a table of one row or dict; None for anything else."""
-    import pandas as pd
-
     if isinstance(which, pd.DataFrame):
         return which
     if isinstance(which, pd.Series):

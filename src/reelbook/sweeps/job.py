@@ -29,7 +29,7 @@ from ..runs.submit import Submission
 from ..storage.ledger import transitions
 from ..storage.ledger.schema import Budget, Spend, join_scope
 from ..storage.run_status import RunStatus, get_end_status
-from ..transport.pauses import get_pause
+from ..transport.answers import get_pause
 from ..util import registry
 from ..util.background_loop import background
 from ..util.notebook import get_kernel_shell

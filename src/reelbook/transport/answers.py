@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,8 +27,8 @@ from ..util.printable import format_line, map_texts, replace_surrogates
 
 MAX_TEXT_LENGTH, MAX_ID_LENGTH = 500, 8_000
 """Longer ids do not fit into an address."""
-RESULT_SECONDS, REFUSED_SECONDS = 10.0, 60.0
-"""How long the result of a completed run is requested, and how long a run is polled while every poll is refused."""
+RESULT_SECONDS, REFUSED_SECONDS, MAX_RETRY_AFTER_SECONDS = 10.0, 60.0, 60.0
+"""How long a completed run's result is requested, a run is polled while every poll is refused, and a Retry-After is respected."""
 EXPIRED = "expired"
 """The error type of a paid run that the service no longer knows."""
 
@@ -304,3 +305,11 @@ def _get_place(problem: Any) -> list[str]:
 
 def _request_id(answer: ServiceAnswer) -> str | None:
     return answer.hide(format_line(answer.headers.get("x-request-id", "")))[:200] or None
+
+
+def get_pause(failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0) -> float:
+    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for."""
+    # Random, so that many clients that failed together do not retry together.
+    pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
+    asked = error.facts.get("retry_after", 0.0) if isinstance(error, ServiceError) else 0.0
+    return min(float(asked), MAX_RETRY_AFTER_SECONDS) + pause

@@ -28,8 +28,8 @@ from ..models.base import File
 from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
+from .answers import get_pause
 from .http import load_certificates
-from .pauses import get_pause
 
 MAX_CONNECTIONS, MAX_ATTEMPTS = 4, 5
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0

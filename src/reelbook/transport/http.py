@@ -23,8 +23,7 @@ import httpx
 
 from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
-from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
-from .pauses import get_pause
+from .answers import Accepted, ServiceAnswer, get_pause, is_definite_refusal, parse_accepted, parse_refusal
 
 MAX_FREE_CALLS, MAX_PAID, MAX_PAID_REPEATABLE = 8, 4, 32
 """Concurrent calls; few paid ones without an idempotency key, where each lost response may be lost money."""

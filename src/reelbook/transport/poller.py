@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from ..errors import LibraryError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
 from ..models.queue_status import QueueStatus
-from .answers import REFUSED_SECONDS, is_about_the_account
-from .pauses import get_pause
+from .answers import REFUSED_SECONDS, get_pause, is_about_the_account
 
 MAX_CALLS = 4
 """How many calls are made at once."""
