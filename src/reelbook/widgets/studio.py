@@ -565,7 +565,7 @@ def find_cost(entry: Entry) -> Counter[str]:
         return Counter(credits=run.credits, estimated=run.credits_source == "estimated")
     if entry.running is None:
         return Counter()
-    return Counter(credits=entry.running.progress.spent_now, active=not entry.is_over)
+    return Counter(credits=entry.running.progress.spent_now, active=int(not entry.is_over))
 
 
 def format_cost(entries: Sequence[Entry]) -> str:

@@ -397,6 +397,8 @@ def test_sweeps_and_races_are_in_the_costs(client: Client, opened: Callable[...,
     page.until(lambda: page.head.cost == "This session: 106 credits")
     start(2, "50-57", spend=159, by="-bytes")
     page.until(lambda: page.head.cost == "This session: 265 credits")
+    under_way = [cost.rpartition(" · ")[2] for cost in page.costs if cost.endswith("under way")]
+    assert set(under_way) == {"1 under way"}
     left = client.account()["credits_available"]
     page.until(lambda: page.head.account.endswith(f"{left:,} credits left"))
 
