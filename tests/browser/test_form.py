@@ -223,8 +223,14 @@ def test_what_is_missing_in_a_new_entry_is_told_beside_run(filling: OpenNotebook
     expect(run).to_be_disabled()
     expect(page.locator(".rbf-why")).to_have_text("LoRAs 1, path: this is required.")
     expect(entry.locator(".rbf-problem")).to_be_hidden()
+    edges = [
+        page.locator(f"[data-field=loras] {part}").evaluate("part => part.getBoundingClientRect().left")
+        for part in (".rbf-item", ".rbf-item > .rbf-quiet")
+    ]
     page.get_by_role("button", name="Remove 1.").click()
     expect(run).to_be_enabled()
+    expect(page.get_by_role("button", name="Reset: LoRAs")).to_be_hidden()
+    assert abs(edges[1] - edges[0]) < 12, "Remove stands at the edge of its entry"
 
 
 def test_in_one_column_the_result_comes_into_view(filling: OpenNotebook) -> None:

@@ -291,8 +291,8 @@ function List(field: FieldProps) {
   const remove = (at: number) => {
     const left = values.filter((_, index) => index !== at);
     next.current = Math.min(at, left.length - 1);
-    // A list that is required and was emptied is missing.
-    change(left.length || !node.required ? left : undefined);
+    // As before anything was added: a list that is required is missing then.
+    change(isSame(left, node.required ? [] : node.default) ? undefined : left);
   };
   return (
     <div class="rbf-nested" role="group" aria-labelledby={`${id}-label`} ref={root}>
