@@ -115,7 +115,7 @@ def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> N
     page.get_by_role("searchbox").fill("")
     page.get_by_label("Which runs").select_option("Starred")
     expect(cards(page)).to_have_count(1)
-    page.get_by_label("Which runs").select_option("All runs")
+    page.get_by_label("Which runs").select_option("All but hidden")
     expect(cards(page)).to_have_count(2)
     assert grave == []
     assert studio.complaints == []

@@ -23,7 +23,8 @@ async function drawn() {
     shelf = now;
     return act(() => heard.get("change:shelf")?.({}));
   };
-  return { root, asked, put };
+  const hear = (key: string, content: unknown) => act(() => heard.get(key)?.(content));
+  return { root, asked, put, hear };
 }
 
 test("a gallery says that it looks until the kernel has answered", async () => {
@@ -50,4 +51,24 @@ test("a run that is large is drawn again once it has ended", async () => {
     { do: "show", run: "7" },
     { do: "show", run: "7" },
   ]);
+});
+
+test("a run that was hidden is neither large nor chosen", async () => {
+  const { root, asked, put, hear } = await drawn();
+  const run = { key: "7", status: "completed", mark: "●", title: "a boat", name: "", facts: [], error: "" };
+  const other = { ...run, key: "8" };
+  const tick = (at: number) => act(() => root.querySelectorAll<HTMLElement>(".rbs-tick input")[at]?.click());
+  await put({ cards: [other, run], total: 2, of: 2 });
+  await tick(0);
+  await tick(1);
+  await act(() => root.querySelector<HTMLElement>("[data-run='7']")?.click());
+
+  await hear("acted", { acted: ["7"], what: "hide" });
+  await put({ cards: [other], total: 1, of: 2 });
+  const deletes = [...root.querySelectorAll("button")].find((button) => button.textContent === "Delete…");
+  await act(() => deletes?.click());
+
+  expect(root.querySelector(".rbs-large")).toBe(null);
+  expect(root.textContent).toContain("1 chosen");
+  expect(asked.at(-1)).toMatchObject({ what: "delete", runs: ["8"] });
 });

@@ -21,7 +21,7 @@ type Run = {
 
 const PAGE = 24;
 const PAUSE = 250; // Milliseconds after the last letter before it is looked for.
-const ONLY = { "": "All runs", starred: "Starred", hidden: "Hidden" };
+const ONLY = { "": "All but hidden", starred: "Starred", hidden: "Hidden" };
 
 export function Gallery({ link }: { link: KernelLink }) {
   const { model } = link;
@@ -54,13 +54,14 @@ export function Gallery({ link }: { link: KernelLink }) {
   useNews(link, ["ended"], {
     card: (content) => content.card === opened && draw(content.html),
     acted: ({ acted, what, words, ask: question, used }) => {
+      // What leaves the list is not large either.
+      if (what === "hide" || (what === "unmark" && wish.only)) open("");
       ask(question ? { words: question, keys: acted } : null);
       say(words ?? "");
       if (what === "delete" && !question) pick(picked.filter((key) => !acted.includes(key)));
       // Go to the form, which has been filled.
       const head = used ? root.current?.closest(".widget-vbox")?.querySelector<HTMLElement>(".rbs-model") : null;
-      head?.scrollIntoView({ block: "nearest" });
-      head?.focus({ preventScroll: true });
+      head?.focus();
     },
     trouble: ({ trouble }) => say(trouble),
     "change:shelf": () => {},
@@ -78,24 +79,24 @@ export function Gallery({ link }: { link: KernelLink }) {
   }, [opened]);
 
   const run: Run | undefined = runs.find(({ key }: Run) => key === opened);
+  /** Of the chosen ones those that are shown: what is not seen is not deleted. */
+  const chosen: Run[] = runs.filter(({ key }: Run) => picked.includes(key));
   useEffect(() => {
     if (opened) link.ask({ do: "show", run: opened });
   }, [opened, run?.status]);
   const at = runs.indexOf(run);
-  const newer = runs[at - 1]?.key;
-  const older = run && runs[at + 1]?.key;
   const onKeyDown = (event: any) => {
-    const next = { ArrowUp: newer, ArrowDown: older, Escape: "" }[event.key as string];
+    const next = { ArrowUp: runs[at - 1]?.key, ArrowDown: runs[at + 1]?.key, Escape: "" }[event.key as string];
     if (next === undefined || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
     event.preventDefault();
     open(next);
   };
   const use = (message: any) => act(message.what, [opened], message);
   /** What can be done with one run, or with several. */
-  const tools = (chosen: Run[]) => {
-    const keys = chosen.map(({ key }) => key);
-    const hasStars = chosen.every(({ star }) => star);
-    const isHidden = chosen.every(({ hidden }) => hidden);
+  const tools = (those: Run[]) => {
+    const keys = those.map(({ key }) => key);
+    const hasStars = those.every(({ star }) => star);
+    const isHidden = those.every(({ hidden }) => hidden);
     // Only about the runs that it is about.
     if (asks && String([...asks.keys].sort()) === String([...keys].sort()))
       return (
@@ -152,12 +153,12 @@ export function Gallery({ link }: { link: KernelLink }) {
           ))}
         </select>
       </div>
-      {picked.length > 0 && (
+      {chosen.length > 0 && (
         <div class="rbf-row">
-          {!opened && tools(runs.filter(({ key }: Run) => picked.includes(key)))}
+          {!opened && tools(chosen)}
           <Quiet act={() => pick([])}>Clear</Quiet>
           <span class="rbf-caption" role="status">
-            {`${picked.length} chosen`} {!opened && said}
+            {`${chosen.length} chosen`} {!opened && said}
           </span>
         </div>
       )}
