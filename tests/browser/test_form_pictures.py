@@ -292,7 +292,7 @@ def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_pat
     button.press("Enter")
     listed.first.get_by_role("button").press("Enter")
 
-    expect(form.image).to_contain_text("last frame of clip")
+    expect(form.image).to_contain_text("last frame of a boat")
     assert picture == {"image_url": named(shots[-1])}
     assert form.draft["image_url"].startswith("sha256:")
 

@@ -109,7 +109,7 @@ export function Well(props: WellProps) {
   };
   const [earlier, setEarlier] = useState<{ earlier?: EarlierOutput[]; error?: string } | null>(null);
   const shelf = useShelf("Earlier output", `${id}-earlier`, async () => setEarlier(await link.pictures.earlier()));
-  const found = earlier?.earlier?.length ? "The newest first." : "No earlier outputs yet.";
+  const found = earlier?.earlier?.length ? "The newest first; of a clip, its last frame." : "No earlier outputs yet.";
   return (
     <div
       class={classes(kind, isOver && "rbf-over")}

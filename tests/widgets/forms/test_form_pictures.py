@@ -218,7 +218,7 @@ def test_of_a_video_the_last_frame_is_taken(form: Form, tmp_path: Path) -> None:
     by_path = form.shown(str(clip))
     taken = form.ask({"do": "still", "picture": f"film:{kept.stem}"})["picture"]
 
-    assert form.shown(taken)["name"].startswith("last frame of clip")
+    assert form.shown(taken)["name"].startswith("last frame of a clip")
     assert ("error" in by_path, "url" in by_path) == (False, True)
     assert by_path["words"].startswith("last frame of clip.mp4 · 64 × 48")
     assert by_path["receives"].startswith("Read when it is run. Sent as a PNG of ")
@@ -340,6 +340,9 @@ def test_earlier_outputs_come_newest_first(form: Form, tmp_path: Path) -> None:
     assert listed[0]["words"] == "24 credits"
     assert listed[-1]["words"] == "last frame of a boat · 53 credits"
     assert form.shown(listed[-1]["picture"])["url"]
+    still = form.ask({"do": "still", "picture": listed[-1]["picture"]})["picture"]
+    assert form.shown(still)["name"] == "last frame of a boat"
+    assert form.shown(listed[0]["picture"])["name"].startswith("picture ")
     assert form.shown(f"film:{'0' * 64}")["error"] == "last frame of a clip is not in the library any more."
 
 

@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from PIL import Image as Pillow
@@ -59,11 +59,13 @@ Buffers = Sequence[Any]
 class Pictures:
     """Maps the texts of picture fields to pictures, and answers the page about them and about what earlier runs offer."""
 
+    _names: ClassVar[dict[str, str]] = {}
+    """What pictures are called, by their texts; in every form, because a picture goes along to another model."""
+
     def __init__(self, form: Link, session: Session) -> None:
         self._form, self._session, self._lock = form, session, form.lock
         self._in_memory: dict[str, Image] = {}
         """Pictures that the library does not have."""
-        self._names: dict[str, str] = {}
         self._uploads: dict[str, bytearray] = {}
         self.handlers: Mapping[str, Handler] = {
             "upload": self._on_upload,
@@ -134,7 +136,7 @@ class Pictures:
         key, part, of = content.get("upload"), content.get("part"), content.get("of")
         if not (isinstance(key, str) and type(part) is int and type(of) is int and buffers):
             return
-        name = _format_name(content.get("name"))
+        name = shorten(str(content.get("name") or "The picture"), MAX_NAME_LENGTH)
         with self._lock:
             if part == 0:
                 self._uploads[key] = bytearray()
@@ -154,7 +156,7 @@ class Pictures:
         """Store the last frame of a clip of an earlier run."""
         text = content.get("picture")
         if isinstance(text, str) and text.startswith(OF_CLIP):
-            label = f"last frame of clip {text.removeprefix(OF_CLIP)[:8]}"
+            label = self._names.get(text, "last frame of a clip")
             self._answer_with_picture(content, label, lambda: self._store(self._read(text), label))
 
     def _answer_with_picture(self, content: Content, name: str, store: Callable[[], str]) -> None:
@@ -174,7 +176,14 @@ class Pictures:
             self._form.answer(content, lambda: self.preview(text))
 
     def _on_earlier(self, content: Content, _: Buffers) -> None:
-        self._form.answer(content, lambda: {"earlier": find_earlier_pictures(self._session.library().frame)})
+        def find() -> Content:
+            found = find_earlier_pictures(self._session.library().frame)
+            # By their prompts; a caption of one part has none.
+            parts = {entry["picture"]: entry["words"].partition(" · ") for entry in found}
+            self._names.update({picture: words for picture, (words, _, more) in parts.items() if more})
+            return {"earlier": found}
+
+        self._form.answer(content, find)
 
     def _on_prompts(self, content: Content, _: Buffers) -> None:
         name = content.get("name")
@@ -227,11 +236,6 @@ class Pictures:
             return client.shelf.find(sha256)
         except ReelbookError:
             return None
-
-
-def _format_name(given: Any) -> str:
-    """The name of a file for a sentence; a page may send anything."""
-    return shorten(given if isinstance(given, str) and given.strip() else "The picture", MAX_NAME_LENGTH)
 
 
 def preview_content(content: bytes, name: str) -> Content:
