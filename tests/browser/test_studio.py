@@ -65,7 +65,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     page.keyboard.press("ArrowDown")
     expect(page.locator("[data-field=image_url]")).to_be_visible()
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
-    expect(page.locator(".rbs-head [role=status]").first).to_contain_text("Kept from Text to video: prompt")
+    expect(page.locator(".rbs-head [role=status]").first).to_contain_text("Kept from Text to video: Prompt")
     expect(page.locator(".rbs-service")).to_contain_text("credits left")
     expect(model).to_be_focused()
     page.keyboard.press("ArrowUp")

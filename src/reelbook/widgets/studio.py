@@ -429,7 +429,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             form.fill(value)
         elif draft := self._drafts.get(kind.endpoint_id):
             restored = form.restore(draft)
-            self._head.carried = format_carried([name.replace("_", " ") for name in restored], "last time")
+            self._head.carried = format_carried([form.node(name)["label"] for name in restored], "last time")
         form.observe(lambda _: self._updates.put(True), ["state", "records"])
         return form
 
@@ -484,7 +484,7 @@ def _copy_fields(before: Form, form: Form) -> list[str]:
         if any(problem["at"][:1] == [name] for problem in form.state["problems"]):
             form.edit(name)
         else:
-            carried.append(name.removesuffix("_url").replace("_", " "))
+            carried.append(form.node(name)["label"])
     return carried
 
 
@@ -496,8 +496,8 @@ def _holds_file(node: Node) -> bool:
 def format_carried(names: list[str], title: str) -> str:
     """The sentence that names the fields copied from another form.
 
-    >>> format_carried(["prompt", "seed"], "Text to video")
-    'Kept from Text to video: prompt, seed.'
+    >>> format_carried(["Prompt", "Number of frames"], "Text to video")
+    'Kept from Text to video: Prompt, Number of frames.'
     """
     return f"Kept from {title}: {', '.join(names)}." if names else ""
 

@@ -171,8 +171,8 @@ def test_what_means_the_same_to_both_models_is_carried_over_once(opened: Callabl
     studio.choose(rb.TextToVideo).edit("prompt", "a tram")
     again = studio.choose(rb.ImageToVideo)
 
-    assert told == "Kept from Text to video: prompt."
-    assert told_next == "Kept from Image to video: image."
+    assert told == "Kept from Text to video: Prompt."
+    assert told_next == "Kept from Image to video: Image."
     assert resize.draft == {"image_url": "https://example.org/a.png", "prompt": "leave room for a title"}
     assert again.draft == {"prompt": "a boat", "image_url": "https://example.org/a.png"}
     assert head.carried == ""
@@ -216,7 +216,7 @@ def test_what_was_typed_survives_a_restart(tmp_path: Path) -> None:
         settle()
 
     assert drafts[0] == {"num_frames": 49}
-    assert drafts[1:] == ("Kept from last time: num frames.", {"prompt": "it sails"})
+    assert drafts[1:] == ("Kept from last time: Number of frames.", {"prompt": "it sails"})
 
 
 # The account.
