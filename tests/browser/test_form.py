@@ -233,6 +233,16 @@ def test_what_is_missing_in_a_new_entry_is_told_beside_run(filling: OpenNotebook
     assert abs(edges[1] - edges[0]) < 12, "Remove stands at the edge of its entry"
 
 
+def test_reset_is_offered_where_it_changes_something(filling: OpenNotebook) -> None:
+    """Not where somebody has gone back to the default."""
+    resolution = filling.page.locator("[data-field=resolution]")
+    reset = resolution.get_by_text("Reset", exact=True)
+
+    for value, is_offered in (("480p", True), ("720p", False)):
+        resolution.get_by_role("radio", name=value).check()
+        expect(reset).to_be_visible(visible=is_offered)
+
+
 def test_in_one_column_the_result_comes_into_view(filling: OpenNotebook) -> None:
     """Pressed at the lower edge of a window of less than 900 pixels, it is scrolled to when it begins."""
     page = filling.page

@@ -91,7 +91,7 @@ export function Field(field: FieldProps) {
         {!node.required && path.length === 1 && (
           <Quiet
             class="rbf-quiet rbf-reset"
-            hidden={value === undefined}
+            hidden={value === undefined || isSame(value, node.default)}
             aria-label={`Reset: ${node.label}`}
             act={reset}
           >
