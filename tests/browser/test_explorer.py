@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -15,7 +14,6 @@ from reelbook.models.base import File
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.clips import DARKEST, STEP, at, film
-from tests.display.stand_in import render_table
 from tests.numbered import kind_of, numbered_clip
 from tests.support import png
 
@@ -196,14 +194,3 @@ def test_off_the_page_its_memory_is_given_back(shown: Show, clip: LocalFile) -> 
     frame_on_screen(page, 3)
     page.locator("[data-rb-explorer]").press("ArrowRight")
     frame_on_screen(page, 4)
-
-
-def test_its_styles_reach_no_other_display(opened: Open, clip: LocalFile) -> None:
-    """The tools of a table on the same page stand beside each other."""
-    page = opened(render_table(pd.DataFrame({"seed": [1, 2]})), render_explorer(clip.explore(), key=KEY))
-
-    gap = page.locator(".rb-table .rb-bar").evaluate(
-        "bar => bar.lastChild.getBoundingClientRect().left - bar.lastChild.previousSibling.getBoundingClientRect().right"
-    )
-
-    assert gap == 8

@@ -139,7 +139,7 @@ def test_a_click_shows_one_large_and_axes_lead_to_the_others(shown: Show, folder
 
 
 def test_keys_alone_go_into_the_large_view_and_back(shown: Show, folder: Path) -> None:
-    """What was pressed is out of view then: the keys must reach the clip, and afterwards the run that they came from."""
+    """To the original file. What was pressed is out of view then: the keys must reach the clip, and afterwards the run that they came from."""
     page = shown(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
     wait_until_loaded(page)
     name = page.locator("figure .rb-name").nth(4)
@@ -147,6 +147,7 @@ def test_keys_alone_go_into_the_large_view_and_back(shown: Show, folder: Path) -
     name.focus()
     page.keyboard.press("Enter")
     expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "one")
+    expect(page.locator(".rb-sharp canvas")).to_be_visible()
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"{ROOT}.clock.frame === 1")
     page.keyboard.press("Escape")

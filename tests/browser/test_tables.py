@@ -11,13 +11,14 @@ from markupsafe import Markup
 from playwright.sync_api import Page, expect
 
 from reelbook.display.embedding import data_uri
+from reelbook.display.explorer_card import render_explorer
 from reelbook.display.original_links import render_open_attributes, render_posters
-from reelbook.display.tables.table_html import (
-    STYLES,
-    render_table_markup,
-)
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
+from reelbook.display.tables.table_html import STYLES, render_table_markup, table_bundle
 from reelbook.display.theme import render_style
+from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
+from reelbook.models.base import File
 from tests.browser.bare_page import Open
 from tests.browser.looks import playback, shot
 from tests.display.stand_in import render_table
@@ -226,7 +227,7 @@ def test_rows_stand_in_groups(opened: Open) -> None:
     page.get_by_label("Group by").select_option(label="by num_frames")
     head(page, "seed").click()
     head(page, "seed").click()
-    names = page.locator("tr.rb-group").all_inner_texts()
+    names = page.locator("tr.rb-heading").all_inner_texts()
     seeds = [text for text in column(page, "seed") if text]
     filtered(page, "seed<2")
 
@@ -234,7 +235,7 @@ def test_rows_stand_in_groups(opened: Open) -> None:
     assert "4 runs" in names[0]
     assert "212 credits" in names[0]
     assert seeds == ["9", "6", "3", "0", "10", "7", "4", "1", "11", "8", "5", "2"]
-    assert page.locator("tr.rb-group").count() == 2
+    assert page.locator("tr.rb-heading").count() == 2
 
 
 def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str]) -> None:
@@ -312,3 +313,25 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
 
     # Light letters stand on dark paper.
     assert inks == (["light", "dark", "dark"] if forced == "dark" else ["dark", "light", "light"])
+
+
+def test_other_displays_on_the_page_leave_it_as_it_is(opened: Open, clips: list[str]) -> None:
+    """Its bar, its groups and an open clip have the same places beside a grid and an explorer, which have styles of their own."""
+    table = runs(4, clips).assign(seed=[0, 0, 1, 1])
+    others = (
+        str(grid_bundle(make_clip_grid(table, key="grid"))["text/html"]),
+        render_explorer(LocalFile(Path(clips[0]), File(url="http://127.0.0.1/a.mp4")).explore(), key="explorer"),
+    )
+
+    def places(*html: str) -> Any:
+        page = opened(str(table_bundle(table, key="key")["text/html"]), *html)
+        page.evaluate("addEventListener('reelbook:is', event => event.preventDefault())")
+        page.evaluate("dispatchEvent(new CustomEvent('reelbook:here', { detail: { key: 'key' } }))")
+        page.locator(".rb-table").first.get_by_label("Group by").select_option(label="by seed")
+        page.locator(".rb-table button.rb-poster").first.click()
+        page.get_by_text("Not in this page").first.wait_for()
+        return page.locator(".rb-table").first.evaluate(
+            "table => [...table.querySelectorAll('*')].map(one => JSON.stringify([one.outerHTML.slice(0, 60), one.getBoundingClientRect()]))"
+        )
+
+    assert places(*others) == places()

@@ -86,7 +86,7 @@ export class Stage {
     const runs = group.runs.map(({ row, name }): [number, string] => [row, name]);
     const list = choose("run", runs, this.#row, (row) => this.open(Number(row)));
     this.#updates.push(({ row }) => (list.value = String(row)));
-    this.#axes.replaceChildren(...fields, made("div", { class: "rb-axis" }, "run", list));
+    this.#axes.replaceChildren(...fields, made("div", { class: "rb-axis" }, made("bdi", {}, "run"), list));
   }
 
   /** Have the original decoded as well; where it cannot be, the copy stays. */
@@ -105,6 +105,7 @@ export class Stage {
     });
     clock.clips.push(this.#original);
     clock.see(this.#original, true);
+    if (!clock.playing) clock.seek(clock.frame); // Before the first step there is the poster alone.
   }
 
   /** Show the original while it is at the frame of the copy below it, and never at another one. */

@@ -42,14 +42,14 @@ export function player(wanted: Wanted, [width, height]: Size, poster: HTMLElemen
     note.textContent = words;
     slot.replaceChildren(...poster, note);
     // A poster blown up to the size of a player says no more than the poster.
-    slot.classList.add("rb-told");
+    slot.classList.add("rb-missing");
   };
   const show = (url: string, isPreview: boolean) => {
     const at = slot.querySelector("video")?.currentTime ?? 0;
     note.textContent = "preview";
     note.title = "A small copy that is saved with the page; the original plays while the kernel runs.";
     slot.replaceChildren(media(url, wanted, at, tell), ...(isPreview ? [note] : []));
-    slot.classList.remove("rb-told");
+    slot.classList.remove("rb-missing");
   };
   const { known } = wanted;
   if (known) show(known, true);

@@ -196,7 +196,7 @@ class Table {
     if (before !== undefined && words[before] === words[row]) return;
     const rows = this.#view.filter((other) => words[other] === words[row]);
     const line = `${name || "row"} ${words[row] ?? "–"} · ${summed(this.#columns, rows)}`;
-    this.#body.append(made("tr", { class: "rb-group" }, this.#wide("th", made("div", {}, made("bdi", {}, line)))));
+    this.#body.append(made("tr", { class: "rb-heading" }, this.#wide("th", made("div", {}, made("bdi", {}, line)))));
   }
 
   /** A cell as wide as the table, with something that stays in view. */
