@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from reelbook.display.explorer_card import render_explorer
+from reelbook.display.theme import render_style
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import File
 from tests.browser.bare_page import Open
@@ -40,7 +42,7 @@ def shown(opened: Open) -> Show:
     def show(file: LocalFile, *, at_frame: int = 0) -> Page:
         explorer = file.explore()
         explorer.frame = at_frame
-        page = opened(render_explorer(explorer, key=KEY))
+        page = opened(render_explorer(explorer, key=KEY), render_style("figure.css"))
         answer_requests(page, [[file.path]])
         listen(page, KEY)
         if file.is_video:
@@ -92,6 +94,7 @@ def test_keys_step_and_set_the_range(shown: Show, clip: LocalFile) -> None:
     expect(button).to_have_text("Save range · 11 frames")
     page.get_by_role("slider", name="End of the range").press("ArrowLeft")
     expect(button).to_have_text("Save range · 10 frames")
+    expect(page.locator(".rb-film-strip")).to_have_css("mask-image", re.compile("16.6667%.*54.1667%"))
     frame_on_screen(page, 13)
     button.click()
 
@@ -139,6 +142,7 @@ def test_what_came_of_a_button_is_said(shown: Show, clip: LocalFile) -> None:
     expect(said).to_have_text("There is no <i>room</i>.")
     page.get_by_role("button", name="Use this frame").click()
     expect(said.locator("code")).to_have_text(code)
+    expect(said.locator("code")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     expect(page.get_by_role("button", name="Copy code")).to_be_visible()
     page.get_by_role("button", name="Save clip").click()
     expect(said).to_contain_text("Run the cell again")

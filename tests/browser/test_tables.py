@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.explorer_card import render_explorer
+from reelbook.display.figure import file_figure
 from reelbook.display.original_links import render_open_attributes, render_posters
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import STYLES, render_table_markup, table_bundle
@@ -316,11 +317,15 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
 
 
 def test_other_displays_on_the_page_leave_it_as_it_is(opened: Open, clips: list[str]) -> None:
-    """Its bar, its groups and an open clip have the same places beside a grid and an explorer, which have styles of their own."""
-    table = runs(4, clips).assign(seed=[0, 0, 1, 1])
+    """Its bar, groups, texts and an open clip look the same beside a figure, a grid and an explorer, which have styles of their own."""
+    table = runs(4, clips).assign(
+        seed=[0, 0, 1, 1], note=[f"{row} so long a text that its cell opens for it" for row in range(4)]
+    )
+    clip = LocalFile(Path(clips[0]), File(url="http://127.0.0.1/a.mp4"))
     others = (
         str(grid_bundle(make_clip_grid(table, key="grid"))["text/html"]),
-        render_explorer(LocalFile(Path(clips[0]), File(url="http://127.0.0.1/a.mp4")).explore(), key="explorer"),
+        render_explorer(clip.explore(), key="explorer"),
+        file_figure(clip),
     )
 
     def places(*html: str) -> Any:
@@ -331,7 +336,10 @@ def test_other_displays_on_the_page_leave_it_as_it_is(opened: Open, clips: list[
         page.locator(".rb-table button.rb-poster").first.click()
         page.get_by_text("Not in this page").first.wait_for()
         return page.locator(".rb-table").first.evaluate(
-            "table => [...table.querySelectorAll('*')].map(one => JSON.stringify([one.outerHTML.slice(0, 60), one.getBoundingClientRect()]))"
+            """table => [...table.querySelectorAll('*')].map(one => {
+              const {color, backgroundColor} = getComputedStyle(one);
+              return JSON.stringify([one.outerHTML.slice(0, 60), one.getBoundingClientRect(), color, backgroundColor]);
+            })"""
         )
 
     assert places(*others) == places()

@@ -217,7 +217,7 @@ def test_a_card_says_how_much_there_is(made: Made) -> None:
 
 
 def test_the_last_runs_are_a_table_with_posters(made: Made, tmp_path: Path) -> None:
-    """The newest first; a file that cannot be read leaves its place empty."""
+    """The newest first, and their status before what is wide; a file that cannot be read leaves its place empty."""
     resize = SmartResize(image_url="https://e.org/a.png", target_sizes=["64x64"])
     made.stored(resize, [(png(64, 64), ".png")])
     made.stored(BOAT, [(b"no clip", ".mp4")])
@@ -229,6 +229,7 @@ def test_the_last_runs_are_a_table_with_posters(made: Made, tmp_path: Path) -> N
     table = bare(html)
     assert [one["alt"].partition(" · ")[0] for one in table.all("img")] == ["a paper boat", "seed 7"]
     assert len(table.all("tr")) == 5
+    assert html.index("<bdi>status<") < html.index("<bdi>model<")
     assert len(html) < 80_000
 
 

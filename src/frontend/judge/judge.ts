@@ -220,7 +220,7 @@ export class Judge {
 
   #say(words: string, isWrong: boolean = false) {
     this.#parts.words.textContent = words;
-    this.#parts.words.classList.toggle("rb-judge-wrong", isWrong);
+    this.#parts.words.classList.toggle("rb-wrong", isWrong);
   }
 
   #onKey(event: KeyboardEvent) {

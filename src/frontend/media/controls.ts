@@ -72,8 +72,8 @@ export function buttons(root: HTMLElement, clock: Clock, more = "") {
     by.hidden = !clock.clips.some(({ rate, times }) => times || rate !== clock.rate);
     const [first, last] = clock.range ?? [0, clock.frames - 1];
     range.hidden = clock.range === null;
-    range.style.setProperty("--from", String(clock.shareOf(first)));
-    range.style.setProperty("--to", String(clock.shareOf(last)));
+    line.style.setProperty("--from", String(clock.shareOf(first)));
+    line.style.setProperty("--to", String(clock.shareOf(last)));
     sides[0].setAttribute("aria-pressed", String(first > 0));
     sides[1].setAttribute("aria-pressed", String(last < clock.frames - 1));
     show();

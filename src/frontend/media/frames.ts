@@ -4,7 +4,6 @@
  * Python reads the container and hands over the index; no frame is found by its time, so none can be a neighbour's.
  */
 
-const BUDGET = 256e6; // Bytes of decoded frames that one viewer holds.
 const DECODERS = 3; // As many clips are decoded at once; more would only wait for each other.
 const MIN_WINDOW = 4; // So many frames around the wanted one are held, however large they are.
 
@@ -42,7 +41,7 @@ export const canDecode = () => "VideoDecoder" in globalThis;
 
 /** The decoded frames of all clips of a viewer. Those used least recently are released first. */
 export class FrameStore {
-  readonly budget = BUDGET;
+  readonly budget = 256e6; // Bytes of decoded frames that are held.
   used = 0;
   clips: Set<Frames> = new Set();
   /** What shows them, to be unloaded when it is off the page. */

@@ -187,7 +187,7 @@ def find_columns(table: pd.DataFrame) -> list[Column]:
     first = [STATUS, *axes, CREDITS, MADE_BY, *marked, SECONDS, *errors]
     if "model" in named and len(set(named["model"].words) - {None}) > 1:
         # The inputs of one model alone are empty in the rows of the others, and vary for that reason only.
-        first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
+        first = [STATUS, "model", "prompt", "seed", CREDITS, *errors, *first]
     if STATUS in named:
         words = [None if word is None else f"{STATE_SIGNS.get(word, '·')} {word}" for word in named[STATUS].words]
         named[STATUS] = replace(named[STATUS], words=words, order=None, is_number=False, keys=named[STATUS].words)
