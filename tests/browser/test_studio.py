@@ -117,6 +117,13 @@ def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> N
     expect(cards(page)).to_have_count(1)
     page.get_by_label("Which runs").select_option("All but hidden")
     expect(cards(page)).to_have_count(2)
+
+    page.locator(".rbs-tick input").nth(1).check()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".rbs-gallery [role=status]").first).to_contain_text("Deleted 1 file")
+    expect(cards(page).nth(1).locator("img")).to_have_count(0)
+    expect(cards(page).nth(0).locator("img")).to_have_count(1)
     assert grave == []
     assert studio.complaints == []
 

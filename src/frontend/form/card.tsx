@@ -40,7 +40,7 @@ export function Poster({ fileKey, file, sign }: { fileKey: string; file?: number
   }, [file]);
   return (
     <span ref={box} class="rbf-run-thumb" aria-hidden="true">
-      {url ? <img src={url} alt="" /> : sign}
+      {url && file !== undefined ? <img src={url} alt="" /> : sign}
     </span>
   );
 }

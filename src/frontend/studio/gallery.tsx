@@ -124,13 +124,14 @@ export function Gallery({ link }: { link: KernelLink }) {
 
   const matching = total < of ? `${total.toLocaleString("en")} of ` : "";
   const amount = of ? `${matching}${of.toLocaleString("en")} run${of === 1 ? "" : "s"}` : "";
+  const told = [opened ? "" : said, amount].filter(Boolean).join(" · ");
   const none = of ? "No run in the library matches." : "Your runs appear here.";
   return (
     <div class="rbs-gallery" ref={root}>
       <div class="rbs-bar">
         <b>Gallery</b>
         <span class="rbf-caption" role="status">
-          {link.hasEnded ? KERNEL_ENDED : (words ?? (of === undefined ? "Looking" : amount))}
+          {link.hasEnded ? KERNEL_ENDED : (words ?? (of === undefined ? "Looking" : told))}
         </span>
       </div>
       <div class="rbs-tools">
@@ -157,9 +158,7 @@ export function Gallery({ link }: { link: KernelLink }) {
         <div class="rbf-row">
           {!opened && tools(chosen)}
           <Quiet act={() => pick([])}>Clear</Quiet>
-          <span class="rbf-caption" role="status">
-            {`${chosen.length} chosen`} {!opened && said}
-          </span>
+          <span class="rbf-caption" role="status">{`${chosen.length} chosen`}</span>
         </div>
       )}
       {opened && (
