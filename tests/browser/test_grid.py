@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
+from reelbook.display.theme import render_style
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
@@ -67,7 +68,7 @@ def shown(opened: Open) -> Show:
 
     def show(table: pd.DataFrame, *, has_kernel: bool = True, view: str = "grid", **parts: str) -> Page:
         grid = make_clip_grid(table, key=KEY, view=view, parts=parts or BY)
-        page = opened(grid_bundle(grid)["text/html"], width=1200, height=1400)
+        page = opened(grid_bundle(grid)["text/html"], render_style("figure.css"), width=1200, height=1400)
         page.evaluate(HELP)
         page.add_script_tag(content=READ_NUMBER.replace("const readNumber", "window.readNumber"))
         if has_kernel:
@@ -178,6 +179,7 @@ def test_ticks_go_to_the_kernel_and_to_the_table_below(shown: Show, folder: Path
     assert told == [["selected", 1], ["selected", 1, 3], ["selected", 0, 1, 3]]
     assert page.locator("figure[data-picked]").count() == 3
     expect(page.locator(".rb-viewer-bar [role=status]")).to_have_text("3 selected")
+    expect(page.get_by_text("Table", exact=True)).to_have_css("color", "rgb(87, 96, 106)")
 
 
 def test_tabs_hold_the_values_of_a_third_axis(shown: Show, folder: Path) -> None:
