@@ -92,6 +92,24 @@ def test_sizes_are_added_by_number_and_by_name(build: Build) -> None:
     assert "A4 at 300 dpi" in page.locator("datalist option").evaluate_all("all => all.map(one => one.value)")
 
 
+def test_a_size_keeps_its_ratio_while_that_is_locked(build: Build) -> None:
+    """A width alone is enough then; unlocked, what is typed stays as it is."""
+    page = build(SIZES)
+    add(page, "story")
+    size, lock = page.get_by_label("1.", exact=True), page.get_by_role("button", name="Lock ratio")
+
+    lock.click()
+    size.fill("540")
+    size.press("Enter")
+    kept = drafted(page, "target_sizes")
+    lock.click()
+    size.fill("300")
+    size.press("Enter")
+
+    assert kept == ["540x960"]
+    assert drafted(page, "target_sizes") == ["300"]
+
+
 def test_a_bad_size_stays_and_is_told_at_its_entry(build: Build) -> None:
     """What was typed is not touched; the kernel's words are the entry's own description."""
     page = build(SIZES)

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { enhanceFigures } from "../page/figure.ts";
 import { askFile } from "../page/kernel_files.ts";
 import { openPosters } from "../page/posters.ts";
-import { whenSeen } from "./ui.tsx";
+import { Options, whenSeen } from "./ui.tsx";
 
 /** HTML that the kernel has made from escaped words; its figures play, and its posters open. */
 export function Drawn({ html, hasScripts = false }: { html: string; hasScripts?: boolean }) {
@@ -67,11 +67,7 @@ export function UseIn({ uses = [], act }: { uses?: [string, string][]; act: (mes
       }}
     >
       <option value="">Use in …</option>
-      {uses.map(([id, title]) => (
-        <option key={id} value={id}>
-          {title}
-        </option>
-      ))}
+      <Options all={uses} />
     </select>
   );
 }

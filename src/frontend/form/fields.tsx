@@ -3,7 +3,7 @@
 import type { ComponentChildren, ComponentType, TargetedEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FormLink } from "./link.ts";
-import { classes, Quiet } from "./ui.tsx";
+import { classes, Options, Quiet } from "./ui.tsx";
 import {
   type Choice,
   emptyText,
@@ -241,11 +241,7 @@ function Select(field: FieldProps) {
       onChange={({ currentTarget: { value } }) => change(value ? choices[Number(value)].value : undefined)}
     >
       <option value="">{emptyText(node) || "Choose …"}</option>
-      {choices.map(({ label }, index) => (
-        <option key={index} value={String(index)}>
-          {label}
-        </option>
-      ))}
+      <Options all={choices.map(({ label }, index) => [String(index), label])} />
     </select>
   );
 }

@@ -131,11 +131,14 @@ export function positive(value: unknown) {
   return typeof value === "number" && value > 0 ? value : null;
 }
 
-/** One size, as typed or by the name of a format, with what that means. */
+/** One size, as typed or by the name of a format, with what that means; while its ratio is locked, a width alone is enough. */
 function Size(field: FieldProps) {
   const formats: [name: string, size: string][] = field.node.beside ?? [];
   const text = textOf(currentOf(field) ?? "").toLowerCase();
   const format = formats.find((names) => names.some((name) => name.toLowerCase() === text));
+  const [ratio, lock] = useState(0);
+  const [width, height] = (format?.[1] ?? text).split("x").map(Number);
+  const follow = (typed: number) => ratio && typed > 0 && field.change(`${typed}x${Math.round(typed / ratio)}`);
   return (
     <div class="rbf-size rbf-row">
       <input
@@ -144,7 +147,16 @@ function Size(field: FieldProps) {
         class="rbf-size-text"
         list={`${field.id}-formats`}
         placeholder="1080x1920, or a name: story"
+        onChange={(event) => follow(Number(event.currentTarget.value))}
       />
+      <Quiet
+        isOff={!(ratio || width / height)}
+        aria-pressed={ratio > 0}
+        title="While it is locked, type a width, and the height follows"
+        act={() => lock(ratio ? 0 : width / height)}
+      >
+        {ratio ? "✓ Lock ratio" : "Lock ratio"}
+      </Quiet>
       <span class="rbf-caption">{format?.find((name) => name.toLowerCase() !== text)}</span>
       <datalist id={`${field.id}-formats`}>
         {formats.map(([name, size]) => (

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Drawn } from "./card.tsx";
 import type { FormLink } from "./link.ts";
 import { useNews } from "./link.ts";
-import { classes, Primary, Quiet } from "./ui.tsx";
+import { classes, Options, Primary, Quiet } from "./ui.tsx";
 import type { Node } from "./values.ts";
 
 type Row = { name: string; typed?: any };
@@ -181,11 +181,7 @@ export function Sweep({ link, name, isOpen, close }: SweepProps) {
           </Quiet>
           <label for={`${name}-by`}>judged by</label>
           <select id={`${name}-by`} ref={measure}>
-            {plan.measures.map(({ value, label }: Record<string, string>) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
+            <Options all={plan.measures.map(({ value, label }: Record<string, string>) => [value, label])} />
           </select>
           <span class="rbf-caption">
             Makes runs only of settings that may still win, and stops when it is 95% sure.
@@ -221,11 +217,7 @@ function AxisRow({ row, at, id, nodes, axis, take, remove }: AxisProps) {
         onChange={({ currentTarget: { value } }) => take({ name: value })}
       >
         <option value="">Choose a field …</option>
-        {nodes.map(({ name, label }) => (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        ))}
+        <Options all={nodes.map(({ name, label }) => [name, label])} />
       </select>
       <div class="rbf-sweep-values">
         {node && <Values node={node} id={id} row={row} isWrong={!!wrong} change={(typed) => take({ ...row, typed })} />}

@@ -66,6 +66,19 @@ export function Primary({ isOff = false, class: kind, ...more }: ButtonProps) {
   return <Quiet class={classes("rbf-primary", kind)} isOff={isOff} aria-disabled={isOff} {...more} />;
 }
 
+/** What can be chosen in a select: each value, and what it is called. */
+export function Options({ all }: { all: [value: string, label: string][] }) {
+  return (
+    <>
+      {all.map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </>
+  );
+}
+
 /** A button and the part that it opens; the focus goes back to the button. */
 export function useShelf(label: string, id: string, opened: () => void) {
   const [isOpen, setOpen] = useState(false);

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Card, Poster, State, UseIn } from "../form/card.tsx";
 import { KERNEL_ENDED, type KernelLink, useNews } from "../form/link.ts";
-import { Quiet } from "../form/ui.tsx";
+import { Options, Quiet } from "../form/ui.tsx";
 import { serveFiles } from "../page/kernel_link.ts";
 
 type Run = {
@@ -147,11 +147,7 @@ export function Gallery({ link }: { link: KernelLink }) {
           value={wish.only}
           onChange={({ currentTarget: { value } }) => look({ ...wish, only: value, count: PAGE })}
         >
-          {Object.entries(ONLY).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
+          <Options all={Object.entries(ONLY)} />
         </select>
       </div>
       {chosen.length > 0 && (

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type KernelLink, useNews } from "../form/link.ts";
-import { useHiddenTwin } from "../form/ui.tsx";
+import { Options, useHiddenTwin } from "../form/ui.tsx";
 
 export function Head({ link }: { link: KernelLink }) {
   const { model } = link;
@@ -33,11 +33,7 @@ export function Head({ link }: { link: KernelLink }) {
             title={[chosen?.purpose, chosen?.id].filter(Boolean).join(" ")}
             onChange={(event) => choose(event.currentTarget.value)}
           >
-            {models.map(({ id, title, price }) => (
-              <option key={id} value={id}>
-                {[title, price].filter(Boolean).join(" · ")}
-              </option>
-            ))}
+            <Options all={models.map(({ id, title, price }) => [id, [title, price].filter(Boolean).join(" · ")])} />
           </select>
         </label>
         <span class="rbs-service">{model.get("account")}</span>
