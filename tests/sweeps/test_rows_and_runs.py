@@ -153,7 +153,7 @@ def test_a_row_without_a_run_says_why(table: pd.DataFrame, tmp_path: Path) -> No
         table.reel.run(99)
     with pytest.raises(ReelbookError, match="not started"):
         unsent.reel.file(label)
-    with pytest.raises(ReelbookError, match="it is not started, and no service is known to have"):
+    with pytest.raises(ReelbookError, match="No service is known to have accepted this run"):
         unsent.reel.run(label)
     with pytest.raises(ReelbookError, match="2 runs of the library"):
         twice.reel.run(0)

@@ -8,7 +8,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from PIL import Image as Pillow
@@ -59,13 +59,12 @@ Buffers = Sequence[Any]
 class Pictures:
     """Maps the texts of picture fields to pictures, and answers the page about them and about what earlier runs offer."""
 
-    _names: ClassVar[dict[str, str]] = {}
-    """What pictures are called, by their texts; in every form, because a picture goes along to another model."""
-
     def __init__(self, form: Link, session: Session) -> None:
         self._form, self._session, self._lock = form, session, form.lock
         self._in_memory: dict[str, Image] = {}
         """Pictures that the library does not have."""
+        self._names: dict[str, str] = {}
+        """What pictures are called, by their texts, here and in the form of another model to which they go along."""
         self._uploads: dict[str, bytearray] = {}
         self.handlers: Mapping[str, Handler] = {
             "upload": self._on_upload,
@@ -87,7 +86,8 @@ class Pictures:
         if cached is not None:
             return cached
         sha256 = text.removeprefix(IN_LIBRARY)
-        return Image.from_library(sha256) if self._find_on_shelf(sha256) is not None else None
+        picture = Image(text, sha256=sha256, label=self._names.get(text, f"picture {sha256[:8]}"))
+        return picture if self._find_on_shelf(sha256) is not None else None
 
     def remember(self, value: Any) -> str:
         """The text that represents a picture from Python; a picture in memory is stored under it."""
@@ -101,6 +101,7 @@ class Pictures:
         picture = Image.of(value)
         if isinstance(picture, Image) and picture.content is not None:
             return self._store(picture.content, picture.label)
+        self._names.setdefault(str(picture), getattr(picture, "label", ""))
         return str(picture)
 
     def preview(self, text: str) -> Content:
